@@ -1,0 +1,44 @@
+# One INTERFACE target carries the language, the warnings and the sanitizers; every target links it.
+option(ROWTUNE_WERROR "Treat warnings as errors" OFF)
+option(ROWTUNE_TESTS "Build the tests" ON)
+option(ROWTUNE_BUNDLE "Link so that the program can be copied to a machine without its libraries" OFF)
+option(ROWTUNE_CUDA "Offer CUDA devices where a CUDA Toolkit is found" ON)
+set(ROWTUNE_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(rowtune_options INTERFACE)
+target_include_directories(rowtune_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/kernels/include)
+# Numerics are a choice here, not an accident: no contraction unless the code says fma, no fast-math.
+target_compile_options(rowtune_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+                       -Wcast-align -ffp-contract=off)
+if(ROWTUNE_WERROR)
+  target_compile_options(rowtune_options INTERFACE -Werror)
+endif()
+if(ROWTUNE_SANITIZE)
+  target_compile_options(rowtune_options INTERFACE -fsanitize=${ROWTUNE_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
+  target_link_options(rowtune_options INTERFACE -fsanitize=${ROWTUNE_SANITIZE})
+endif()
+
+# rowtune_test(NAME sources... LIBS targets... [LONG]): a GoogleTest program, its cases known to CTest.
+# LONG puts them behind `./dev test --all`.
+function(rowtune_test name)
+  if(NOT ROWTUNE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "LONG" "" "LIBS" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE rowtune_options ${arg_LIBS} GTest::gtest GTest::gtest_main)
+  set(label quick)
+  if(arg_LONG)
+    set(label long)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 600)
+endfunction()

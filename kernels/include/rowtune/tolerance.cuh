@@ -1,0 +1,49 @@
+#pragma once
+// How far an output may lie from the unrounded fp64 reference: half an ulp of the dtype (the one rounding at the
+// store) plus the derived error of the fp32 arithmetic. Shared by the oracle on the device and the one on the host.
+//
+// u = 2^-24, h = depth of the summation, C = 4. softmax: a term's exponent carries (range of the row) u, capped at 100
+// since smaller terms vanish; the norms: their condition is rms * rstd. Derivations: Blanchard, Higham & Higham 2021
+// (softmax); Chan, Golub & LeVeque 1983 (variance).
+
+#include "rowtune/algebra.cuh"
+
+namespace rowtune {
+
+enum DtypeCode { code_f32 = 0, code_f16 = 1, code_bf16 = 2 };
+
+/// Distance between neighbouring numbers of the dtype at |v| (in the subnormal range: the smallest subnormal).
+ROWTUNE_FUNCTION double ulp_at(int dtype, double v) {
+  const int digits = dtype == code_f32 ? 24 : dtype == code_f16 ? 11 : 8;
+  const int lowest = dtype == code_f16 ? -14 : -126;
+  double magnitude = v < 0 ? -v : v;
+  int exponent = lowest;
+  double power = dtype == code_f16 ? 6.103515625e-05 : 1.1754943508222875e-38;  // 2^lowest
+  // Binary search by squaring would be faster; a loop over at most 254 steps is never hot beside fp64 exponentials.
+  while (magnitude >= 2 * power && exponent < 127) {
+    power *= 2;
+    ++exponent;
+  }
+  double ulp = power;
+  for (int i = 1; i < digits; ++i) ulp *= 0.5;
+  return ulp;
+}
+
+enum ToleranceKind { tolerance_exact = 0, tolerance_softmax = 1, tolerance_log_softmax = 2, tolerance_norm = 3 };
+
+/// spread: softmax, log_softmax: max - min of the finite inputs of the row; norms: rms * rstd of the row.
+/// scale: norms: |weight|; otherwise ignored.
+ROWTUNE_FUNCTION double tolerance_of(int kind, int dtype, double reference, double spread, double scale, double h) {
+  if (kind == tolerance_exact) return 0;
+  const double u = 5.9604644775390625e-08;
+  const double size = reference < 0 ? -reference : reference;
+  const double range = spread < 100 ? spread : 100;
+  double error = 0;
+  if (kind == tolerance_softmax) error = 4 * u * (h + range) * size;
+  if (kind == tolerance_log_softmax) error = 4 * u * (h + range) * (size < 1 ? 1 : size);
+  if (kind == tolerance_norm) error = 4 * u * (1 + h * spread) * (size < scale ? scale : size);
+  // 2^-126: results below it may be flushed to zero by the fast exponential.
+  return error + 0.5 * ulp_at(dtype, reference) + 1.1754943508222875e-38;
+}
+
+}  // namespace rowtune
