@@ -61,6 +61,13 @@ ROWTUNE_FUNCTION MaxSum<F> max_sum_merge(MaxSum<F> a, MaxSum<F> b) {
   return {big.max, M::fma(small.sum, M::exp(small.max - big.max), big.sum)};
 }
 
+/// The sum of a state, scaled to a max that is at least its own: one side of an n-ary merge (the maximum of all first,
+/// then the sum of these).
+template <class F, class M>
+ROWTUNE_FUNCTION F max_sum_at(MaxSum<F> state, F max) {
+  return state.max == max ? state.sum : state.sum * M::exp(state.max - max);
+}
+
 /// log(sum of exp(x)): NaN if any NaN, else +inf if any +inf, else -inf if there is nothing above -inf.
 /// `log` is a function of F. A +inf is told from a NaN by the max, which ignores NaN: so `saw_nan` must be carried
 /// beside the state where both can occur; see log_sum_exp in the kernels.

@@ -1,0 +1,91 @@
+// copy on the cpu: the ceiling. Elements of any dtype move as bytes of their size.
+//   copy  V vectors per step; n1 bypasses the caches on the way out (rows far larger than the caches)
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/copy.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+#include "kernels/cpu/walk-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rowtune::cpu::HWY_NAMESPACE {
+
+template <class T, int V>
+void copy_slice(const Tensors& t, Slice s, Partial, Partial, float*) {
+  const hn::ScalableTag<T> d;
+  const std::int64_t width = static_cast<std::int64_t>(hn::Lanes(d)), n = s.end - s.begin;
+  const T* x = static_cast<const T*>(t.input) + s.row * t.ld + s.begin;
+  T* y = static_cast<T*>(t.output) + s.row * t.ld + s.begin;
+  std::int64_t i = 0;
+  for (; i + V * width <= n; i += V * width) {
+    hn::Vec<decltype(d)> v[V];
+#pragma GCC unroll 8
+    for (int u = 0; u < V; ++u) v[u] = hn::LoadU(d, x + i + u * width);
+#pragma GCC unroll 8
+    for (int u = 0; u < V; ++u) hn::StoreU(v[u], d, y + i + u * width);
+  }
+  for (; i + width <= n; i += width) hn::StoreU(hn::LoadU(d, x + i), d, y + i);
+  if (i < n) std::memmove(y + i, x + i, static_cast<std::size_t>(n - i) * sizeof(T));
+}
+
+Partial copy_nothing(const Tensors&, Slice, float*) { return {}; }
+Partial copy_merge(Partial a, Partial) { return a; }
+
+template <class T, int V>
+void copy_rows(const Tensors& t, std::int64_t begin, std::int64_t end) {
+  if (t.ld == t.cols) {  // one long row
+    Tensors flat = t;
+    flat.cols = 0;
+    flat.ld = 1;
+    copy_slice<T, V>(flat, {begin * t.cols, 0, (end - begin) * t.cols}, {}, {}, nullptr);
+    return;
+  }
+  for (std::int64_t row = begin; row < end; ++row) copy_slice<T, V>(t, {row, 0, t.cols}, {}, {}, nullptr);
+}
+
+template <class T, int V>
+RowKernel copy_of() {
+  RowKernel kernel;
+  kernel.rows = copy_rows<T, V>;
+  kernel.reduce = copy_nothing;
+  kernel.merge = copy_merge;
+  kernel.finish = copy_slice<T, V>;
+  return kernel;
+}
+
+template <class T>
+RowKernel copy_of_width(int vectors) {
+  switch (vectors) {
+    case 1: return copy_of<T, 1>();
+    case 2: return copy_of<T, 2>();
+    case 4: return copy_of<T, 4>();
+    case 8: return copy_of<T, 8>();
+    default: return {};
+  }
+}
+
+RowKernel copy_kernel(Dtype dtype, const Config& config) {
+  return dtype == Dtype::f32 ? copy_of_width<float>(config.vector_width())
+                             : copy_of_width<std::uint16_t>(config.vector_width());
+}
+
+int vector_lanes() { return lanes(); }
+const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace rowtune::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rowtune::cpu {
+HWY_EXPORT(copy_kernel);
+HWY_EXPORT(vector_lanes);
+HWY_EXPORT(target_name);
+
+RowKernel find_copy(Dtype dtype, const Config& config) { return HWY_DYNAMIC_DISPATCH(copy_kernel)(dtype, config); }
+int simd_lanes() { return HWY_DYNAMIC_DISPATCH(vector_lanes)(); }
+const char* simd_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+}  // namespace rowtune::cpu
+#endif

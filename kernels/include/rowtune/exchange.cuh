@@ -1,0 +1,60 @@
+#pragma once
+// Blocks of one launch that share a row exchange their partial results through the L2, without a fence: a value and
+// the launch's tag travel together in one 64-bit word (as NCCL's low-latency protocol does), so whoever sees the tag
+// has the value. The tag lives in the workspace and is raised by the last block to leave; a workspace is zeroed once,
+// belongs to one stream, and serves any config and number of launches.
+//
+// Layout of a workspace: 64 bytes of header (launches so far, blocks that left), then for each of at most two merges
+// of a row, for each row, for each part, `exchange_words` words.
+// All blocks that share a row must be resident together: the launcher bounds the grid by the occupancy of the loaded
+// kernel and launches cooperatively.
+
+#include "rowtune/primitives.cuh"
+
+namespace rowtune {
+
+constexpr int exchange_words = 3;   ///< values of the largest state
+constexpr int exchange_stages = 2;  ///< merges of one row at most
+
+/// Bytes of a workspace for a launch of this many rows, each shared by `split` blocks.
+ROWTUNE_FUNCTION long long exchange_bytes(long long rows, int split) {
+  return 64 + exchange_stages * rows * split * exchange_words * 8;
+}
+
+struct ExchangeHeader {
+  unsigned launches;
+  unsigned left;
+  unsigned unused[14];
+};
+
+struct Exchange {
+  ExchangeHeader* header;
+  unsigned tag;
+
+  ROWTUNE_DEVICE explicit Exchange(void* workspace)
+      : header(static_cast<ExchangeHeader*>(workspace)), tag(counter_load(&header->launches) + 1) {}
+
+  ROWTUNE_DEVICE u64* slots(i64 first) const { return reinterpret_cast<u64*>(header + 1) + first; }
+  ROWTUNE_DEVICE void put(u64* slot, unsigned value) const {
+    exchange_store(slot, (static_cast<u64>(tag) << 32) | value);
+  }
+  /// Waits for the value of this launch. Bounded: a launch that breaks the residency rule ends with an error.
+  ROWTUNE_DEVICE unsigned get(const u64* slot) const {
+    for (unsigned looks = 0; looks < 100u * 1000 * 1000; ++looks) {
+      const u64 word = exchange_load(slot);
+      if (static_cast<unsigned>(word >> 32) == tag) return static_cast<unsigned>(word);
+      spin_pause();
+    }
+    give_up();
+    return 0;
+  }
+  /// By one thread of each block, after its last use. The last block to leave opens the next launch.
+  ROWTUNE_DEVICE void leave() const {
+    if (counter_add(&header->left, 1) == grid_blocks() - 1) {
+      counter_store(&header->left, 0);
+      counter_store(&header->launches, tag);
+    }
+  }
+};
+
+}  // namespace rowtune

@@ -1,0 +1,140 @@
+#pragma once
+// The kernels: one function for each way to lay rows over threads. K is a KernelTraits, Op one of operations.cuh.
+// Any number of rows; every function returns early for what it has no row for, after every barrier it owes.
+
+#include "rowtune/operations.cuh"
+
+namespace rowtune {
+
+template <class Op, class View, class Team>
+ROWTUNE_DEVICE void finish_row(const RowArgs& a, View& view, Team& team) {
+  const auto known = Op::reduce(a, view, team);
+  view.write([&](float(&x)[View::V], const auto& mask) { Op::template apply<View>(a, known, x, mask); });
+}
+
+/// Very short to medium rows: 32 / rows_per_warp lanes a row, K::vectors vectors a lane.
+template <class K, class Op, template <class, class, Fill> class ViewOf>
+ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
+  using Team = LanesTeam<K>;
+  using View = ViewOf<K, Team, Op::fill>;
+  constexpr int rows_per_block = K::block / 32 * K::rows_per_warp;
+  Team team;
+  for (i64 first = static_cast<i64>(block_index()) * rows_per_block; first < a.rows;
+       first += static_cast<i64>(grid_blocks()) * rows_per_block) {
+    const i64 row = first + thread_index() / Team::lanes;
+    // Lanes past the last row take part in the shuffles, with an empty row.
+    RowArgs mine = a;
+    if (row >= a.rows) mine.cols = 0;
+    View view(mine, row < a.rows ? row : 0, team);
+    finish_row<Op>(mine, view, team);
+    if constexpr (!K::loop) break;
+  }
+}
+
+/// One block per row: the row in registers, in shared memory, or read again.
+template <class K, class Op, template <class, class, Fill> class ViewOf>
+ROWTUNE_DEVICE void block_kernel(const RowArgs& a) {
+  using Team = BlockTeam<K>;
+  Team team;
+  for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
+    ViewOf<K, Team, Op::fill> view(a, row, team);
+    finish_row<Op>(a, view, team);
+    if constexpr (!K::loop) break;
+  }
+}
+
+/// A cluster of K::split blocks per row.
+template <class K, class Op, template <class, class, Fill> class ViewOf>
+ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
+  using Team = ClusterTeam<K>;
+  Team team;
+  for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
+    ViewOf<K, Team, Op::fill> view(a, row, team);
+    finish_row<Op>(a, view, team);
+    if constexpr (!K::loop) break;
+  }
+  team.leave();
+}
+
+/// K::split blocks per row in one launch; the grid is a multiple of K::split and wholly resident.
+template <class K, class Op, template <class, class, Fill> class ViewOf>
+ROWTUNE_DEVICE void split_kernel(const RowArgs& a) {
+  using Team = SplitTeam<K>;
+  Team team(a.workspace, a.rows);
+  for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
+    team.begin(row);
+    ViewOf<K, Team, Op::fill> view(a, row, team);
+    finish_row<Op>(a, view, team);
+    if constexpr (!K::loop) break;
+  }
+  if (thread_index() == 0) team.exchange.leave();
+}
+
+/// A team whose parts are merged by a second launch.
+template <class K>
+struct TwoLaunchTeam {
+  static constexpr int lanes = 32;
+  static constexpr int size = K::block * K::split;
+  BlockTeam<K> block;
+  ROWTUNE_DEVICE int part() const { return static_cast<int>(block_index() % K::split); }
+  ROWTUNE_DEVICE int rank() const { return part() * K::block + thread_index(); }
+};
+
+/// First of two launches: the partial result of each block to the workspace.
+template <class K, class Op>
+ROWTUNE_DEVICE void two_launches_first(const RowArgs& a) {
+  using Team = TwoLaunchTeam<K>;
+  using State = typename Op::State;
+  Team team;
+  const i64 row = block_index() / K::split;
+  RereadView<K, Team, Op::fill> view(a, row, team);
+  const State mine = team.block.across(Op::partial(a, view, team));
+  if (thread_index() < State::words)
+    global_store<keep>(
+        static_cast<unsigned*>(a.workspace) + (row * K::split + team.part()) * State::words + thread_index(),
+        mine.word(thread_index()));
+}
+
+/// Second launch: every block merges the parts of its row in the same order and writes its own part.
+template <class K, class Op>
+ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
+  using Team = TwoLaunchTeam<K>;
+  using State = typename Op::State;
+  Team team;
+  const i64 row = block_index() / K::split;
+  State whole = State::empty();
+  for (int part = thread_index() % 32; part < K::split; part += 32) {
+    unsigned w[State::words];
+#pragma unroll
+    for (int i = 0; i < State::words; ++i)
+      w[i] = global_load<keep>(static_cast<const unsigned*>(a.workspace) + (row * K::split + part) * State::words + i);
+    whole = State::merge(whole, State::of(w));
+  }
+  const auto known = Op::known_of(a, whole.template over_lanes<32>());
+  RereadView<K, Team, Op::fill> view(a, row, team);
+  view.write([&](float(&x)[K::vector], const auto& mask) {
+    Op::template apply<RereadView<K, Team, Op::fill>>(a, known, x, mask);
+  });
+}
+
+/// copy: a contiguous matrix is one long row that all blocks share; otherwise each block copies rows of its own.
+template <class K>
+ROWTUNE_DEVICE void copy_kernel(const RowArgs& a) {
+  constexpr i64 step = static_cast<i64>(K::block) * K::vectors;
+  const bool one_row = a.rows == 1;
+  for (i64 row = one_row ? 0 : block_index(); row < a.rows; row += one_row ? 1 : grid_blocks()) {
+    const RowData<K, fill_zero, i64> data(a, row);
+    for (i64 first = one_row ? block_index() * step : 0; first < data.geometry.vectors;
+         first += one_row ? grid_blocks() * step : step) {
+      Vec<typename K::Element, K::vector> packed[K::vectors];
+#pragma unroll
+      for (int n = 0; n < K::vectors; ++n) packed[n] = data.read(first + n * K::block + thread_index());
+#pragma unroll
+      for (int n = 0; n < K::vectors; ++n)
+        write_vector<K, K::store_hint>(data.output, data.geometry.mask(first + n * K::block + thread_index()),
+                                       packed[n]);
+    }
+  }
+}
+
+}  // namespace rowtune

@@ -1,0 +1,159 @@
+#pragma once
+// Teams: the threads that share a row. A team numbers its threads (rank, size), and merges a state over all of them;
+// every member ends with the same bits, merged in a fixed order. Lanes of a warp, a block, a cluster of blocks, or
+// several blocks of one launch that exchange through the L2.
+
+#include "rowtune/args.cuh"
+#include "rowtune/exchange.cuh"
+#include "rowtune/states.cuh"
+
+namespace rowtune {
+
+/// Several rows per warp: `Lanes` neighbouring lanes share a row.
+template <class K>
+struct LanesTeam {
+  static constexpr int lanes = 32 / K::rows_per_warp;
+  static constexpr int size = lanes;
+  ROWTUNE_DEVICE int rank() const { return thread_index() % lanes; }
+  template <class State>
+  ROWTUNE_DEVICE State across(State warp_state) {
+    return warp_state;
+  }
+};
+
+ROWTUNE_FUNCTION constexpr int power_of_two_at_least(int n) {
+  int p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+enum SharedTag { tag_block_words, tag_cluster_words, tag_exchange_words };
+
+/// Merges the first `Count` of the states that lie in shared memory; all lanes of the calling warp take part.
+template <class State, int Count>
+ROWTUNE_DEVICE State merge_shared(const float* words) {
+  constexpr int width = power_of_two_at_least(Count);
+  const int from = thread_index() % 32 % width;
+  State state = State::empty();
+  if (from < Count) {
+    unsigned w[State::words];
+#pragma unroll
+    for (int i = 0; i < State::words; ++i) w[i] = bits_of(shared_load(words + from * State::words + i));
+    state = State::of(w);
+  }
+  return state.template over_lanes<width>();
+}
+
+/// One block per row.
+template <class K>
+struct BlockTeam {
+  static constexpr int lanes = 32;
+  static constexpr int size = K::block;
+  static constexpr int warps = K::block / 32;
+  int round = 0;  ///< two buffers in turn, so that one barrier a merge is enough
+
+  ROWTUNE_DEVICE int rank() const { return thread_index(); }
+  template <class State>
+  ROWTUNE_DEVICE State across(State warp_state) {
+    if constexpr (warps == 1) return warp_state;
+    float* const words =
+        shared_array<float, 2 * warps * exchange_words, tag_block_words>() + (round & 1) * warps * exchange_words;
+    ++round;
+    if (thread_index() % 32 == 0) {
+#pragma unroll
+      for (int i = 0; i < State::words; ++i)
+        shared_store(words + thread_index() / 32 * State::words + i, float_of(warp_state.word(i)));
+    }
+    block_barrier();
+    return merge_shared<State, warps>(words);
+  }
+};
+
+/// A cluster of K::split blocks per row (sm_90 and up): each block pushes its state into every peer's shared memory.
+template <class K>
+struct ClusterTeam {
+  static constexpr int lanes = 32;
+  static constexpr int size = K::block * K::split;
+  BlockTeam<K> block;
+  int round = 0;
+
+  /// Every block of the cluster has begun: only then may a peer store into its shared memory.
+  ROWTUNE_DEVICE ClusterTeam() { cluster_arrive(); }
+  ROWTUNE_DEVICE int rank() const { return cluster_rank() * K::block + thread_index(); }
+  template <class State>
+  ROWTUNE_DEVICE State across(State warp_state) {
+    const State mine = block.across(warp_state);
+    float* const words = shared_array<float, 2 * K::split * exchange_words, tag_cluster_words>() +
+                         (round & 1) * K::split * exchange_words;
+    if (round == 0) cluster_wait();  // of the constructor's arrival
+    ++round;
+    if (thread_index() < K::split) {
+#pragma unroll
+      for (int i = 0; i < State::words; ++i)
+        cluster_store(words + cluster_rank() * State::words + i, thread_index(), float_of(mine.word(i)));
+    }
+    cluster_arrive();
+    cluster_wait();
+    return merge_shared<State, K::split>(words);
+  }
+  /// A kernel without a row still has to meet the arrival of the constructor.
+  ROWTUNE_DEVICE void leave() {
+    if (round == 0) cluster_wait();
+  }
+};
+
+/// K::split blocks of one launch per row, all resident; see exchange.cuh.
+template <class K>
+struct SplitTeam {
+  static constexpr int lanes = 32;
+  static constexpr int size = K::block * K::split;
+  BlockTeam<K> block;
+  Exchange exchange;
+  i64 rows;
+  i64 row = 0;
+  int stage = 0;  ///< merges of this row so far: each has slots of its own
+  int round = 0;
+
+  ROWTUNE_DEVICE SplitTeam(void* workspace, i64 all_rows) : exchange(workspace), rows(all_rows) {}
+  ROWTUNE_DEVICE void begin(i64 next_row) {
+    row = next_row;
+    stage = 0;
+  }
+  ROWTUNE_DEVICE int part() const { return static_cast<int>(block_index() % K::split); }
+  ROWTUNE_DEVICE int rank() const { return part() * K::block + thread_index(); }
+  template <class State>
+  ROWTUNE_DEVICE State across(State warp_state) {
+    const State mine = block.across(warp_state);
+    if constexpr (K::split == 1) return mine;
+    u64* const slots = exchange.slots((stage * rows + row) * K::split * exchange_words);
+    ++stage;
+    float* const merged = shared_array<float, 2 * exchange_words, tag_exchange_words>() + (round & 1) * exchange_words;
+    ++round;
+    if (thread_index() == 0) {
+#pragma unroll
+      for (int i = 0; i < State::words; ++i) exchange.put(slots + part() * State::words + i, mine.word(i));
+    }
+    if (thread_index() < 32) {
+      State state = State::empty();
+      for (int from = thread_index(); from < K::split; from += 32) {
+        unsigned w[State::words];
+#pragma unroll
+        for (int i = 0; i < State::words; ++i) w[i] = exchange.get(slots + from * State::words + i);
+        state = State::merge(state, State::of(w));
+      }
+      state = state.template over_lanes<32>();
+      if constexpr (BlockTeam<K>::warps == 1) return state;
+      if (thread_index() == 0) {
+#pragma unroll
+        for (int i = 0; i < State::words; ++i) shared_store(merged + i, float_of(state.word(i)));
+      }
+    }
+    block_barrier();
+    unsigned w[State::words];
+#pragma unroll
+    for (int i = 0; i < State::words; ++i) w[i] = bits_of(shared_load(merged + i));
+    return State::of(w);
+  }
+};
+
+}  // namespace rowtune

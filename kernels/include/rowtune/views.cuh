@@ -1,0 +1,233 @@
+#pragma once
+// Views: where a thread's part of a row is kept between the reduction and the output. In registers (packed in its
+// dtype, or as floats), in shared memory, or nowhere: read again from the L2.
+//
+// Every view offers `each(f)`: f(values, mask) for each of the thread's vectors, absent elements neutral;
+// `max()`: the largest of the thread's elements, NaN ignored; and `write(f)`: f(values, mask) turns a vector into
+// outputs, which are stored.
+
+#include "rowtune/rows.cuh"
+
+namespace rowtune {
+
+/// Sum of a small array as a tree: shorter chains and a smaller error than one after the other.
+template <int V>
+ROWTUNE_DEVICE float tree_sum(const float (&x)[V]) {
+  float t[V];
+#pragma unroll
+  for (int j = 0; j < V; ++j) t[j] = x[j];
+#pragma unroll
+  for (int d = V / 2; d > 0; d /= 2) {
+#pragma unroll
+    for (int j = 0; j < d; ++j) t[j] += t[j + d];
+  }
+  return t[0];
+}
+template <int V>
+ROWTUNE_DEVICE float tree_max(const float (&x)[V]) {
+  float t[V];
+#pragma unroll
+  for (int j = 0; j < V; ++j) t[j] = x[j];
+#pragma unroll
+  for (int d = V / 2; d > 0; d /= 2) {
+#pragma unroll
+    for (int j = 0; j < d; ++j) t[j] = larger(t[j], t[j + d]);
+  }
+  return t[0];
+}
+
+/// A thread's vectors are rank, rank + size, ...: neighbours in a team access neighbouring vectors.
+template <class K, class Team, Fill F>
+struct PackedView {
+  static constexpr int V = K::vector;
+  using Row = RowData<K, F, int>;
+  Row row;
+  int rank;
+  unsigned opaque;
+  Vec<typename K::Element, V> data[K::vectors];
+
+  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team)
+      : row(a, r), rank(team.rank()), opaque(a.opaque) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) data[n] = row.read(n * Team::size + rank);
+  }
+  template <class Each>
+  ROWTUNE_DEVICE void each(Each f) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) {
+      float x[V];
+      data[n].unpack(x);
+      f(x, row.geometry.mask(n * Team::size + rank));
+    }
+  }
+  /// Without unpacking: two elements a step.
+  ROWTUNE_DEVICE float max() {
+    if constexpr (V == 1 || K::Element::bytes == 4) {
+      float m = -infinity();
+      each([&](const float(&x)[V], const auto&) { m = larger(m, tree_max(x)); });
+      return m;
+    } else {
+      using C = Codec<typename K::Element>;
+      unsigned w = word_of(data[0].words, 0);
+#pragma unroll
+      for (int n = 0; n < K::vectors; ++n) {
+#pragma unroll
+        for (int i = n == 0 ? 1 : 0; i < V / 2; ++i) w = C::larger(w, word_of(data[n].words, i));
+      }
+      return larger(larger(C::low(w), C::high(w)), -infinity());
+    }
+  }
+  template <class Output>
+  ROWTUNE_DEVICE void write(Output f) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) {
+      float x[V];
+      forget_unpacked(data[n], opaque).unpack(x);
+      f(x, row.geometry.mask(n * Team::size + rank));
+      row.write(n * Team::size + rank, x);
+    }
+  }
+};
+
+/// As floats: `each` may replace the values it is given.
+template <class K, class Team, Fill F>
+struct FloatView {
+  static constexpr int V = K::vector;
+  using Row = RowData<K, F, int>;
+  Row row;
+  int rank;
+  float data[K::vectors][V];
+
+  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team) : row(a, r), rank(team.rank()) {
+    Vec<typename K::Element, V> packed[K::vectors];
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) packed[n] = row.read(n * Team::size + rank);
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) packed[n].unpack(data[n]);
+  }
+  template <class Each>
+  ROWTUNE_DEVICE void each(Each f) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) f(data[n], row.geometry.mask(n * Team::size + rank));
+  }
+  ROWTUNE_DEVICE float max() {
+    float m = -infinity();
+    each([&](const float(&x)[V], const auto&) { m = larger(m, tree_max(x)); });
+    return m;
+  }
+  template <class Output>
+  ROWTUNE_DEVICE void write(Output f) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) {
+      f(data[n], row.geometry.mask(n * Team::size + rank));
+      row.write(n * Team::size + rank, data[n]);
+    }
+  }
+};
+
+/// In the block's dynamic shared memory: 16 bytes a vector, each thread reads back only what it stored itself.
+template <class K, class Team, Fill F>
+struct SharedView {
+  static constexpr int V = K::vector;
+  static_assert(V * K::Element::bytes == 16, "a vector is one 16-byte slot");
+  using Row = RowData<K, F, int>;
+  Row row;
+  int rank;
+  Words4* slots;
+
+  ROWTUNE_DEVICE SharedView(const RowArgs& a, i64 r, const Team& team)
+      : row(a, r), rank(team.rank()), slots(shared_dynamic() + thread_index()) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) {
+      const int i = n * Team::size + rank;
+      if (K::async && !K::adds_residual && row.geometry.mask(i).whole) {
+        async_copy16(slots + n * K::block,
+                     reinterpret_cast<const Words4*>(row.input +
+                                                     static_cast<i64>(row.geometry.mask(i).first) * K::Element::bytes));
+      } else {
+        shared_store(slots + n * K::block, row.read(i).words);
+      }
+    }
+    if constexpr (K::async) async_wait();
+  }
+  template <class Each>
+  ROWTUNE_DEVICE void each(Each f) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) {
+      float x[V];
+      Vec<typename K::Element, V>{shared_load(slots + n * K::block)}.unpack(x);
+      f(x, row.geometry.mask(n * Team::size + rank));
+    }
+  }
+  ROWTUNE_DEVICE float max() {
+    float m = -infinity();
+    each([&](const float(&x)[V], const auto&) { m = larger(m, tree_max(x)); });
+    return m;
+  }
+  template <class Output>
+  ROWTUNE_DEVICE void write(Output f) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) {
+      float x[V];
+      Vec<typename K::Element, V>{shared_load(slots + n * K::block)}.unpack(x);
+      f(x, row.geometry.mask(n * Team::size + rank));
+      row.write(n * Team::size + rank, x);
+    }
+  }
+};
+
+/// Nowhere: any row length, each look reads the row again (from the L2, while few rows are in flight).
+/// K::batch loads are in flight at once.
+template <class K, class Team, Fill F>
+struct RereadView {
+  static constexpr int V = K::vector;
+  using Row = RowData<K, F, i64>;
+  using Packed = Vec<typename K::Element, V>;
+  Row row;
+  int rank;
+  bool looked = false;
+
+  ROWTUNE_DEVICE RereadView(const RowArgs& a, i64 r, const Team& team) : row(a, r), rank(team.rank()) {}
+
+  template <bool Again, class Visit>
+  ROWTUNE_DEVICE void walk(Visit visit) {
+    for (i64 first = rank; first < row.geometry.vectors; first += static_cast<i64>(Team::size) * K::batch) {
+      Packed packed[K::batch];
+#pragma unroll
+      for (int n = 0; n < K::batch; ++n) {
+        const i64 i = first + static_cast<i64>(n) * Team::size;
+        packed[n] = Again ? row.read_again(i) : row.read(i);
+      }
+#pragma unroll
+      for (int n = 0; n < K::batch; ++n) {
+        const i64 i = first + static_cast<i64>(n) * Team::size;
+        float x[V];
+        packed[n].unpack(x);
+        visit(x, i);
+      }
+    }
+  }
+  template <class Each>
+  ROWTUNE_DEVICE void each(Each f) {
+    const auto visit = [&](float(&x)[V], i64 i) { f(x, row.geometry.mask(i)); };
+    if (K::adds_residual && looked)
+      walk<true>(visit);
+    else
+      walk<false>(visit);
+    looked = true;
+  }
+  ROWTUNE_DEVICE float max() {
+    float m = -infinity();
+    each([&](const float(&x)[V], const auto&) { m = larger(m, tree_max(x)); });
+    return m;
+  }
+  template <class Output>
+  ROWTUNE_DEVICE void write(Output f) {
+    walk<true>([&](float(&x)[V], i64 i) {
+      f(x, row.geometry.mask(i));
+      row.write(i, x);
+    });
+  }
+};
+
+}  // namespace rowtune
