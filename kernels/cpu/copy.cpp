@@ -1,5 +1,7 @@
 // copy on the cpu: the ceiling. Elements of any dtype move as bytes of their size.
 //   copy  V vectors per step; n1 bypasses the caches on the way out (rows far larger than the caches)
+#include <fmt/format.h>
+
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -87,5 +89,6 @@ HWY_EXPORT(target_name);
 RowKernel find_copy(Dtype dtype, const Config& config) { return HWY_DYNAMIC_DISPATCH(copy_kernel)(dtype, config); }
 int simd_lanes() { return HWY_DYNAMIC_DISPATCH(vector_lanes)(); }
 const char* simd_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+std::string highway_version() { return fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH); }
 }  // namespace rowtune::cpu
 #endif

@@ -3,6 +3,7 @@
 // launcher (launch.hpp). They know one SIMD target, one dtype and one unrolling; they know nothing of threads.
 
 #include <cstdint>
+#include <string>
 
 #include "kernels/config.hpp"
 #include "kernels/words.hpp"
@@ -56,5 +57,6 @@ RowKernel find_norm(const Workload& workload, const Config& config);
 
 const char* simd_target();  ///< name of the instruction set in use, such as AVX3
 int simd_lanes();           ///< fp32 elements of its vectors
+std::string highway_version();
 
 }  // namespace rowtune::cpu

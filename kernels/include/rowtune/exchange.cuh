@@ -9,17 +9,10 @@
 // All blocks that share a row must be resident together: the launcher bounds the grid by the occupancy of the loaded
 // kernel and launches cooperatively.
 
+#include "rowtune/exchange_layout.cuh"
 #include "rowtune/primitives.cuh"
 
 namespace rowtune {
-
-constexpr int exchange_words = 3;   ///< values of the largest state
-constexpr int exchange_stages = 2;  ///< merges of one row at most
-
-/// Bytes of a workspace for a launch of this many rows, each shared by `split` blocks.
-ROWTUNE_FUNCTION long long exchange_bytes(long long rows, int split) {
-  return 64 + exchange_stages * rows * split * exchange_words * 8;
-}
 
 struct ExchangeHeader {
   unsigned launches;

@@ -1,0 +1,60 @@
+#include "kernels/cpu/cpu_device.hpp"
+
+#include <fmt/format.h>
+
+#include "cpu_fingerprints.hpp"
+#include "kernels/cpu/bench.hpp"
+#include "kernels/cpu/kernel.hpp"
+#include "kernels/cpu/processor.hpp"
+
+namespace rowtune {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+class CpuDevice final : public Device {
+ public:
+  const DeviceInfo& info() const override { return info_; }
+
+  void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>&,
+                     const std::function<void(std::size_t, std::size_t)>& progress) override {
+    if (progress && !jobs.empty()) progress(jobs.size(), jobs.size());  // the program's compiler did it
+  }
+
+  std::unique_ptr<Bench> open(const Workload& workload) override { return cpu::open_bench(workload, info_); }
+
+  std::string source_fingerprint(Operation) const override {
+    return fmt::format("{}-{}-{}", cpu::sources_hash, compiler(), cpu::simd_target());
+  }
+
+ private:
+  DeviceInfo info_ = cpu_device_info();
+};
+
+}  // namespace
+
+DeviceInfo cpu_device_info() {
+  const cpu::Processor processor = cpu::read_processor();
+  DeviceInfo info;
+  info.id = "cpu";
+  info.kind = DeviceKind::cpu;
+  info.model = processor.model;
+  info.limits = fmt::format("threads={} l1={}K l2={}K llc={}K simd={}", processor.threads, processor.l1_bytes >> 10,
+                            processor.l2_bytes >> 10, processor.llc_bytes >> 10, cpu::simd_target());
+  info.toolchain = fmt::format("{}, Highway {}", compiler(), cpu::highway_version());
+  info.architecture = cpu::simd_lanes();
+  info.units = processor.threads;
+  info.cache_bytes = processor.llc_bytes;
+  info.memory_bytes = processor.memory_bytes;
+  return info;
+}
+
+std::unique_ptr<Device> open_cpu_device() { return std::make_unique<CpuDevice>(); }
+
+}  // namespace rowtune

@@ -1,0 +1,428 @@
+// The CUDA algorithms as data: axes, and the constraints that keep a space legal (`must`) and sane (`worth`).
+// Which thresholds matter is found by tuning; the `worth` bounds only keep out what measurements showed hopeless.
+
+#include "kernels/algorithms.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cuda/plan.hpp"
+
+namespace rowtune {
+namespace {
+
+using cuda::row_layout;
+using cuda::threads_per_row;
+using cuda::vectors_per_thread;
+using cuda::widest_vector;
+
+using Kind = Constraint::Kind;
+
+const std::vector<Operation> softmaxes{Operation::softmax, Operation::log_softmax};
+const std::vector<Operation> norms{Operation::layernorm, Operation::rmsnorm, Operation::fused_add_rmsnorm};
+const std::vector<Operation> reductions{Operation::softmax, Operation::log_softmax, Operation::layernorm,
+                                        Operation::rmsnorm, Operation::fused_add_rmsnorm};
+
+bool is_softmax(Operation op) { return op == Operation::softmax || op == Operation::log_softmax; }
+
+// ------------------------------------------------------------------------------------------------------- axes
+
+Axis block_sizes(std::vector<int> values) { return {'b', "block_size", "threads of a block", std::move(values)}; }
+Axis rows_per_warp(std::vector<int> values) {
+  return {'r', "rows_per_warp", "rows a warp works on at once", std::move(values)};
+}
+Axis splits(std::vector<int> values) { return {'s', "split_count", "blocks that share a row", std::move(values)}; }
+Axis vector_widths(const Workload& w) {
+  std::vector<int> widths;
+  for (int v = widest_vector(w.dtype); v >= 1; v /= 2) widths.push_back(v);
+  return {'v', "vector_width", "elements of one access", widths};
+}
+Axis packing(const Workload& w) {
+  return {'p', "packed", "1: the row stays in its dtype in registers and is unpacked at each use; 0: as floats",
+          w.dtype == Dtype::f32 ? std::vector<int>{0} : std::vector<int>{1, 0}};
+}
+Axis launch_bounds(std::vector<int> values) {
+  return {'m', "min_blocks", "blocks per multiprocessor that the compiler must leave registers for; 0: no bound",
+          std::move(values)};
+}
+Axis hints() { return {'h', "streaming", "1: loads and stores marked as touched once", {0, 1}}; }
+Axis batches(std::vector<int> values) {
+  return {'u', "batch", "vectors that a thread loads before it uses the first", std::move(values)};
+}
+Axis persistence(std::vector<int> values) {
+  return {'g', "resident_blocks", "persistent blocks on each multiprocessor; 0: one block per row", std::move(values)};
+}
+
+/// Exponential of the softmaxes, variance of layernorm; nothing for the rms norms.
+void add_arithmetic(const Workload& w, std::vector<Axis>& axes) {
+  if (is_softmax(w.op)) axes.push_back({'x', "exp", "1: special-function unit, subnormals flushed; 0: expf", {1, 0}});
+  if (w.op == Operation::layernorm)
+    axes.push_back({'w', "variance", "1: one pass, 2: two passes, 3: Welford with Chan's merge", {3, 2, 1}});
+}
+
+// ------------------------------------------------------------------------------------------------- constraints
+
+Constraint must(std::string name, std::string meaning,
+                std::function<bool(const Workload&, const DeviceInfo&, const Config&)> holds) {
+  return {Kind::must, std::move(name), std::move(meaning), std::move(holds)};
+}
+Constraint worth(std::string name, std::string meaning,
+                 std::function<bool(const Workload&, const DeviceInfo&, const Config&)> holds) {
+  return {Kind::worth, std::move(name), std::move(meaning), std::move(holds)};
+}
+
+bool one_of(int value, std::initializer_list<int> values) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+/// What every algorithm asks of its axes, so that any name that people type is refused with a reason or is right.
+std::vector<Constraint> with_common(std::vector<Constraint> own) {
+  std::vector<Constraint> all{
+      must("threads", "block_size is a multiple of 32 from 32 to the device's limit",
+           [](auto&, auto& d, auto& c) {
+             return c.block_size() >= 32 && c.block_size() % 32 == 0 && c.block_size() <= d.max_threads_per_block;
+           }),
+      must("access", "vector_width is 1, 2, 4 or 8 elements, at most 16 bytes",
+           [](auto& w, auto&, auto& c) {
+             return one_of(c.vector_width(), {1, 2, 4, 8}) && c.vector_width() <= widest_vector(w.dtype);
+           }),
+      must("lanes", "rows_per_warp is a power of two up to 32; more than 1 in `lanes` only",
+           [](auto&, auto&, auto& c) {
+             return one_of(c.rows_per_warp(), {1, 2, 4, 8, 16, 32}) &&
+                    (c.rows_per_warp() == 1 || c.algorithm == "lanes");
+           }),
+      must("switches", "packed, streaming, exp, async are 0 or 1; packed 0 for f32; variance 1, 2 or 3",
+           [](auto& w, auto&, auto& c) {
+             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1}) && one_of(c.get('x', 0), {0, 1}) &&
+                    one_of(c.get('a', 0), {0, 1}) && one_of(c.get('w', 3), {1, 2, 3}) &&
+                    !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
+           }),
+      must("min_blocks", "the blocks of min_blocks fit the threads of a multiprocessor",
+           [](auto&, auto& d, auto& c) {
+             return c.get('m', 0) >= 0 && c.get('m', 0) * c.block_size() <= d.max_threads_per_unit;
+           }),
+      must("batch", "batch is from 1 to 16",
+           [](auto&, auto&, auto& c) { return c.get('u', 1) >= 1 && c.get('u', 1) <= 16; }),
+      must("persistent", "resident_blocks is from 0 to 32",
+           [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
+  };
+  all.insert(all.end(), own.begin(), own.end());
+  // Accurate exponentials and the naive variances are studied beside one typical config of their algorithm.
+  all.push_back(worth("arithmetic", "expf beside the plain form of an algorithm only", [](auto&, auto&, auto& c) {
+    return c.get('x', 1) == 1 || (c.get('h', 0) == 0 && c.get('m', 0) == 0 && c.block_size() == 256);
+  }));
+  return all;
+}
+
+const Constraint widest_only =
+    worth("width", "the widest access, or half of it for rows of less than 64 elements", [](auto& w, auto&, auto& c) {
+      const int widest = widest_vector(w.dtype);
+      return c.vector_width() == widest || (c.vector_width() * 2 == widest && w.shape.cols < 64);
+    });
+
+/// 16-bit rows as floats take twice the registers: `limit` counts 32-bit registers of row data per thread.
+Constraint registers(int limit, Kind kind) {
+  return {kind, kind == Kind::must ? "registers" : "row_registers",
+          kind == Kind::must ? "a thread's part of the row fits its registers"
+                             : "few enough registers of row data to keep several blocks resident",
+          [limit](auto& w, auto&, auto& c) {
+            const auto floats = vectors_per_thread(w, c) * c.vector_width();
+            return (c.get('p', 0) == 1 ? floats * size_of(w.dtype) / 4 : floats) <= limit;
+          }};
+}
+
+/// A launch bound is worth trying where it leaves what the row data needs, and no more than double.
+const Constraint bound_fits =
+    worth("bound", "min_blocks leaves registers for the row data, and binds", [](auto& w, auto& d, auto& c) {
+      const int m = c.get('m', 0);
+      if (m == 0) return true;
+      const auto data = vectors_per_thread(w, c) * c.vector_width() * (c.get('p', 0) == 1 ? size_of(w.dtype) : 4) / 4;
+      const auto per_thread = d.registers_per_unit / (m * c.block_size());
+      return per_thread >= 32 && per_thread <= 64 && data + 16 <= per_thread;
+    });
+
+const Constraint busy_threads =
+    worth("idle", "at least half of the threads of a row have an element", [](auto& w, auto&, auto& c) {
+      return threads_per_row(c) <= 32 / c.rows_per_warp()
+                 ? (threads_per_row(c) == 1 ||
+                    threads_per_row(c) / 2 * c.vector_width() < std::max<std::int64_t>(1, w.shape.cols))
+                 : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
+    });
+
+const Constraint whole_units =
+    worth("split_size", "several blocks a row only where one block a row leaves multiprocessors idle",
+          [](auto& w, auto& d, auto& c) {
+            return w.shape.rows * c.split_count() <= 4 * d.units &&
+                   w.shape.rows * c.split_count() * 4 >= std::min<std::int64_t>(d.units, w.shape.rows * 8);
+          });
+
+const Constraint resident =
+    must("resident", "the blocks of one row fit the device at once",
+         [](auto&, auto& d, auto& c) { return c.split_count() >= 1 && c.split_count() <= d.units; });
+
+// -------------------------------------------------------------------------------------------------- algorithms
+
+Algorithm copy() {
+  return {"copy",
+          "a plain copy: the ceiling",
+          true,
+          {Operation::copy},
+          [](const Workload& w, const DeviceInfo&) {
+            return std::vector<Axis>{block_sizes({128, 256, 512, 1024}),
+                                     rows_per_warp({1}),
+                                     vector_widths(w),
+                                     splits({1}),
+                                     batches({1, 2, 4}),
+                                     hints()};
+          },
+          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
+                       worth("width", "the widest access",
+                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); })})};
+}
+
+Algorithm lanes() {
+  return {"lanes",
+          "one to 32 lanes of a warp per row, the row in registers, shuffles only",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({128, 256}),
+                                   rows_per_warp({32, 16, 8, 4, 2, 1}),
+                                   vector_widths(w),
+                                   splits({1}),
+                                   packing(w),
+                                   hints()};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
+                       registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads})};
+}
+
+Algorithm block() {
+  return {"block",
+          "one block per row, the row in registers, one barrier",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({64, 128, 256, 512, 1024}),
+                                   rows_per_warp({1}),
+                                   vector_widths(w),
+                                   splits({1}),
+                                   packing(w),
+                                   launch_bounds({0, 1, 2, 3, 4, 6, 8, 12, 16}),
+                                   hints()};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
+                       registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads, bound_fits,
+                       worth("short", "rows of more than one warp's vectors",
+                             [](auto& w, auto&, auto& c) { return w.shape.cols > 32 * c.vector_width(); })})};
+}
+
+Algorithm shared() {
+  return {
+      "shared",
+      "one block per row, the row in shared memory",
+      true,
+      reductions,
+      [](const Workload& w, const DeviceInfo&) {
+        std::vector<Axis> axes{block_sizes({256, 512, 1024}),
+                               rows_per_warp({1}),
+                               vector_widths(w),
+                               splits({1}),
+                               {'a', "async", "1: filled by asynchronous copies", {0, 1}},
+                               hints()};
+        add_arithmetic(w, axes);
+        return axes;
+      },
+      with_common(
+          {must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
+           must("slot", "an access is 16 bytes",
+                [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
+           must("shared_memory", "the row fits the shared memory of a block",
+                [](auto& w, auto& d, auto& c) {
+                  return vectors_per_thread(w, c) * c.block_size() * 16 + 1024 <= d.shared_bytes_per_block;
+                }),
+           must("async", "asynchronous copies need sm_80",
+                [](auto&, auto& d, auto& c) { return c.get('a', 0) == 0 || d.architecture >= 80; }),
+           worth("async_whole", "asynchronous copies for whole vectors of one input",
+                 [](auto& w, auto&, auto& c) {
+                   return c.get('a', 0) == 0 || (w.op != Operation::fused_add_rmsnorm && c.get('h', 0) == 0);
+                 }),
+           worth("long", "rows of 4096 elements and more", [](auto& w, auto&, auto&) { return w.shape.cols >= 4096; }),
+           worth("unroll", "at most 16 vectors a thread",
+                 [](auto& w, auto&, auto& c) { return vectors_per_thread(w, c) <= 16; })})};
+}
+
+Algorithm cluster() {
+  return {
+      "cluster",
+      "a cluster of blocks per row, the row in registers, merged through distributed shared memory",
+      true,
+      reductions,
+      [](const Workload& w, const DeviceInfo&) {
+        std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}),
+                               rows_per_warp({1}),
+                               vector_widths(w),
+                               splits({2, 4, 8, 16}),
+                               packing(w),
+                               launch_bounds({0, 1, 2, 4, 8}),
+                               hints()};
+        add_arithmetic(w, axes);
+        return axes;
+      },
+      with_common({must("cluster", "clusters need sm_90; a cluster has a power of two of blocks, at most 16",
+                        [](auto&, auto& d, auto& c) {
+                          return d.max_cluster >= c.split_count() && one_of(c.split_count(), {1, 2, 4, 8, 16});
+                        }),
+                   registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads, bound_fits,
+                   worth("long", "rows of 16384 elements and more",
+                         [](auto& w, auto&, auto&) { return w.shape.cols >= 16384; }),
+                   worth("enough_rows", "many rows, or few that a cluster spreads over multiprocessors",
+                         [](auto& w, auto&, auto& c) { return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16; }),
+                   must("grid", "rows times blocks of a row fit a grid",
+                        [](auto& w, auto&, auto& c) { return w.shape.rows <= 2147483647 / c.split_count(); })})};
+}
+
+Algorithm split() {
+  return {"split",
+          "several blocks per row in one launch, each holds its part in registers; partial results through the L2",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}), rows_per_warp({1}), vector_widths(w),
+                                   splits({2, 4, 8, 16, 32, 64, 128}), packing(w),         hints()};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({resident, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
+                       worth("long", "rows of 8192 elements and more",
+                             [](auto& w, auto&, auto&) { return w.shape.cols >= 8192; }),
+                       whole_units})};
+}
+
+Algorithm split_reread() {
+  return {"split_reread",
+          "several blocks per row in one launch, online; each reads its part again",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({256, 512}), rows_per_warp({1}), vector_widths(w),
+                                   splits({8, 32, 128}),    batches({4}),       hints()};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({resident, widest_only, whole_units,
+                       worth("very_long", "rows of 262144 elements and more",
+                             [](auto& w, auto&, auto&) { return w.shape.cols >= 262144; })})};
+}
+
+Algorithm reread() {
+  return {"reread",
+          "one block per row, one look keeps the reduction, the row is read again from the L2: any length",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}),
+                                   rows_per_warp({1}),
+                                   vector_widths(w),
+                                   splits({1}),
+                                   batches({4, 2, 8}),
+                                   persistence({0, 1, 2, 4}),
+                                   hints()};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
+                       worth("width", "the widest access",
+                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
+                       worth("long", "rows of 8192 elements and more; 256 threads for all",
+                             [](auto& w, auto&, auto& c) {
+                               return w.shape.cols >= 8192 || (c.block_size() == 256 && c.get('g', 0) == 0 &&
+                                                               c.get('u', 4) == 4 && c.get('h', 0) == 0);
+                             }),
+                       worth("persistent_rows", "persistent blocks for very long rows that outnumber them",
+                             [](auto& w, auto& d, auto& c) {
+                               const int g = c.get('g', 0);
+                               return g == 0 ? w.shape.cols < 65536 || c.block_size() == 256
+                                             : w.shape.cols >= 32768 && g * c.block_size() <= d.max_threads_per_unit &&
+                                                   g * c.block_size() >= 512 && c.get('h', 0) == 1 &&
+                                                   w.shape.rows >= d.units;
+                             }),
+                       worth("few_batches", "2 and 8 loads in flight for persistent blocks",
+                             [](auto&, auto&, auto& c) { return c.get('u', 4) == 4 || c.get('g', 0) > 0; }),
+                       worth("layernorm_methods", "re-read rows use Welford",
+                             [](auto&, auto&, auto& c) { return c.get('w', 3) == 3 || c.block_size() == 256; })})};
+}
+
+Algorithm plain_passes(const char* name, const char* summary, bool eligible) {
+  return {name,
+          summary,
+          eligible,
+          softmaxes,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({256}), rows_per_warp({1}), vector_widths(w), splits({1}), batches({4})};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
+                       worth("width", "the widest access",
+                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); })})};
+}
+
+Algorithm two_launches() {
+  return {"two_launches",
+          "several blocks per row, merged by a second launch: the baseline of split",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({256}), rows_per_warp({1}), vector_widths(w), splits({8, 32, 128}),
+                                   batches({4})};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({must("grid", "rows times blocks of a row fit a grid",
+                            [](auto& w, auto&, auto& c) {
+                              return c.split_count() >= 1 && c.split_count() <= 1024 &&
+                                     w.shape.rows <= 2147483647 / c.split_count();
+                            }),
+                       must("one_state", "the parts are merged by Chan's rule",
+                            [](auto&, auto&, auto& c) { return c.get('w', 3) == 3; }),
+                       worth("width", "the widest access",
+                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
+                       worth("long", "rows of 8192 elements and more",
+                             [](auto& w, auto&, auto&) { return w.shape.cols >= 8192; }),
+                       whole_units})};
+}
+
+}  // namespace
+
+std::vector<Algorithm> cuda_algorithms() {
+  return {copy(),
+          lanes(),
+          block(),
+          shared(),
+          cluster(),
+          split(),
+          split_reread(),
+          two_launches(),
+          reread(),
+          plain_passes("threepass", "one block per row, three looks: max, sum, output", true),
+          plain_passes("unsafe", "one block per row without the maximum: overflows where exp does", false)};
+}
+
+Config cuda_base_config(const Workload& w, const DeviceInfo&) {
+  const int v = widest_vector(w.dtype);
+  if (w.op == Operation::copy) return {"copy", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 1}, {'h', 0}}};
+  // What one writes by hand: a warp per row for short rows, a block per row otherwise.
+  Config config = w.shape.cols <= 1024
+                      ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}}}
+                      : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
+  if (is_softmax(w.op)) config.axes.push_back({'x', 1});
+  if (w.op == Operation::layernorm) config.axes.push_back({'w', 3});
+  return config;
+}
+
+}  // namespace rowtune

@@ -1,0 +1,15 @@
+#pragma once
+// Limits of GPUs that are not here: so that spaces can be shown, tested and compiled for them without one.
+
+#include "kernels/device.hpp"
+
+namespace rowtune::cuda {
+
+/// 75 (T4), 80 (A100), 90 (H200), 100 (B200). Limits from NVIDIA's CUDA programming guide, table of compute
+/// capabilities; multiprocessors, caches and bandwidths from the data sheets. Throws UsageError for others.
+DeviceInfo known_device(int architecture);
+
+/// Sets `limits` from the fields: the canonical text that is part of a measurement's identity.
+void describe_limits(DeviceInfo& info);
+
+}  // namespace rowtune::cuda
