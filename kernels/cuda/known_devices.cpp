@@ -5,9 +5,9 @@
 namespace rowtune::cuda {
 
 void describe_limits(DeviceInfo& d) {
-  d.limits = fmt::format("sm_{} units={} threads={}/{} registers={} shared={}/{} cluster={} l2={}", d.architecture, d.units,
-                         d.max_threads_per_block, d.max_threads_per_unit, d.registers_per_unit, d.shared_bytes_per_block,
-                         d.shared_bytes_per_unit, d.max_cluster, d.cache_bytes);
+  d.limits = fmt::format("sm_{} units={} threads={}/{} registers={} shared={}/{} cluster={} l2={}", d.architecture,
+                         d.units, d.max_threads_per_block, d.max_threads_per_unit, d.registers_per_unit,
+                         d.shared_bytes_per_block, d.shared_bytes_per_unit, d.max_cluster, d.cache_bytes);
 }
 
 DeviceInfo known_device(int architecture) {

@@ -58,6 +58,13 @@ std::string operation_of(const Workload& w, const Config& config) {
   }
 }
 
+/// Only what the operation is made of, so that a change to one operation leaves the others' measurements valid.
+std::string includes_of(Operation op) {
+  std::string text = "#include \"rowtune/kernels.cuh\"\n";
+  for (const auto& header : operation_headers(op)) text += fmt::format("#include \"rowtune/{}\"\n", header);
+  return text;
+}
+
 std::string traits_of(const Workload& w, const Config& config, const RowLayout& layout, bool loop) {
   std::string k = "struct K : rowtune::KernelTraits {\n";
   const auto number = [&](const char* name, std::int64_t value) {
@@ -102,6 +109,20 @@ std::string entry(const Config& config, const std::string& name, const std::stri
 
 }  // namespace
 
+std::vector<std::string> operation_headers(Operation op) {
+  switch (op) {
+    case Operation::copy:
+      return {};
+    case Operation::softmax:
+    case Operation::log_softmax:
+      return {"softmax.cuh"};
+    case Operation::layernorm:
+      return {"layernorm.cuh"};
+    default:
+      return {"rmsnorm.cuh"};
+  }
+}
+
 int widest_vector(Dtype dtype) { return 16 / size_of(dtype); }
 
 RowLayout row_layout(const Workload& w, int vector) {
@@ -141,7 +162,7 @@ Plan plan_kernel(const Workload& w, const Config& config) {
     const RowLayout layout = row_layout(flat, config.vector_width());
     const std::int64_t step = static_cast<std::int64_t>(config.block_size()) * config.get('u', 1);
     const std::int64_t blocks = w.shape.contiguous() ? ceil_div(layout.vectors, step) : rows;
-    plan.source = "#include \"rowtune/kernels.cuh\"\n" + traits_of(w, config, layout, true) +
+    plan.source = includes_of(w.op) + traits_of(w, config, layout, true) +
                   entry(config, "rowtune_kernel", "rowtune::copy_kernel<K>");
     plan.launches = {{"rowtune_kernel", std::clamp<std::int64_t>(blocks, 1, grid_limit), false, 0, false, 1, 0}};
     plan.depth = 0;
@@ -171,8 +192,7 @@ Plan plan_kernel(const Workload& w, const Config& config) {
   if (config.algorithm == "shared")
     launch.dynamic_shared = static_cast<int>(std::max<std::int64_t>(1, per_thread) * config.block_size() * 16);
 
-  plan.source = "#include \"rowtune/kernels.cuh\"\n" + traits_of(w, config, layout, loop) +
-                fmt::format("using Op = {};\n", operation);
+  plan.source = includes_of(w.op) + traits_of(w, config, layout, loop) + fmt::format("using Op = {};\n", operation);
   if (config.algorithm == "two_launches") {
     // Rows times parts must fit one grid: no loop, `must` constraint `grid`.
     plan.source += entry(config, "rowtune_first", "rowtune::two_launches_first<K, Op>") +

@@ -45,6 +45,9 @@ RowLayout row_layout(const Workload& workload, int vector);
 int threads_per_row(const Config& config);
 std::int64_t vectors_per_thread(const Workload& workload, const Config& config);
 
+/// Headers of rowtune/ that only some operations are made of.
+std::vector<std::string> operation_headers(Operation op);
+
 /// The config must be legal (parse_config, enumerate_space).
 Plan plan_kernel(const Workload& workload, const Config& config);
 

@@ -33,7 +33,7 @@ struct Exchange {
   }
   /// Waits for the value of this launch. Bounded: a launch that breaks the residency rule ends with an error.
   ROWTUNE_DEVICE unsigned get(const u64* slot) const {
-    for (unsigned looks = 0; looks < 100u * 1000 * 1000; ++looks) {
+    for (unsigned looks = 0; looks < 10u * 1000 * 1000; ++looks) {
       const u64 word = exchange_load(slot);
       if (static_cast<unsigned>(word >> 32) == tag) return static_cast<unsigned>(word);
       spin_pause();

@@ -1,8 +1,10 @@
 #pragma once
-// The kernels: one function for each way to lay rows over threads. K is a KernelTraits, Op one of operations.cuh.
+// The kernels: one function for each way to lay rows over threads. K is a KernelTraits, Op an operation (softmax.cuh,
+// layernorm.cuh, rmsnorm.cuh).
 // Any number of rows; every function returns early for what it has no row for, after every barrier it owes.
 
-#include "rowtune/operations.cuh"
+#include "rowtune/teams.cuh"
+#include "rowtune/views.cuh"
 
 namespace rowtune {
 

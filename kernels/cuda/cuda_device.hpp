@@ -1,0 +1,18 @@
+#pragma once
+// The CUDA devices: NVRTC for the GPU's own architecture, launched through the runtime. A program built with CUDA
+// starts on a machine without a driver; a program built without CUDA says so here.
+
+#include <memory>
+#include <vector>
+
+#include "kernels/device.hpp"
+
+namespace rowtune::cuda {
+
+/// One entry per GPU; where there is none, one entry `cuda:0` that says why. Never throws.
+std::vector<DeviceInfo> list_cuda_devices();
+
+/// Throws EnvironmentError when it cannot be used.
+std::unique_ptr<Device> open_cuda_device(int index);
+
+}  // namespace rowtune::cuda

@@ -1,0 +1,108 @@
+#pragma once
+// layernorm, with the variance by one pass, two passes, or Welford's moments with Chan's merge.
+//
+// Every operation is written once, over a view (where the row is kept) and a team (who shares it):
+//   reduce(args, view, team)      what the whole team knows of the row
+//   partial(args, view, team)     the part of that which one warp knows, and
+//   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
+//   apply(args, known, x, mask)   a vector of inputs becomes a vector of outputs
+
+#include "rowtune/teams.cuh"
+#include "rowtune/views.cuh"
+
+namespace rowtune {
+
+/// y = (x - mean) * rstd * weight + bias, population variance.
+template <class K>
+struct LayerNormOperation {
+  static constexpr Fill fill = fill_zero;
+  static constexpr int V = K::vector;
+  using State = MomentsState;
+
+  struct Known {
+    float mean;
+    float rstd;
+  };
+
+  static ROWTUNE_DEVICE Known known_of(const RowArgs& a, float mean, float variance) {
+    return {mean, reciprocal_sqrt(clamp_variance(variance) + a.eps)};
+  }
+  static ROWTUNE_DEVICE float columns(const RowArgs& a) {
+    return static_cast<float>(K::cols > 0 ? static_cast<long long>(K::cols) : a.cols);
+  }
+
+  template <class View>
+  static ROWTUNE_DEVICE float sum_of(View& view) {
+    float sum = 0.0f;
+    view.each([&](const float(&x)[V], const auto&) { sum += tree_sum(x); });
+    return sum;
+  }
+  template <class View>
+  static ROWTUNE_DEVICE float squares_about(View& view, float mean) {
+    float sum = 0.0f;
+    view.each([&](const float(&x)[V], const auto& mask) {
+      float d[V];
+#pragma unroll
+      for (int j = 0; j < V; ++j) d[j] = mask.valid(j) ? (x[j] - mean) * (x[j] - mean) : 0.0f;
+      sum += tree_sum(d);
+    });
+    return sum;
+  }
+
+  /// Count, mean and M2 of what the lanes of this warp hold: two looks at cached values, no division per element.
+  template <class View, class Team>
+  static ROWTUNE_DEVICE State partial(const RowArgs&, View& view, Team&) {
+    int count = 0;
+    float sum = 0.0f;
+    view.each([&](const float(&x)[V], const auto& mask) {
+#pragma unroll
+      for (int j = 0; j < V; ++j) count += mask.valid(j) ? 1 : 0;
+      sum += tree_sum(x);
+    });
+    count = lanes_sum<Team::lanes>(count);
+    const float mean = count == 0 ? 0.0f : quotient(lanes_sum<Team::lanes>(sum), static_cast<float>(count));
+    return {{count, mean, lanes_sum<Team::lanes>(squares_about(view, mean))}};
+  }
+
+  template <class View, class Team>
+  static ROWTUNE_DEVICE Known reduce(const RowArgs& a, View& view, Team& team) {
+    const float n = columns(a);
+    if constexpr (K::variance == variance_onepass) {
+      Sums<float> s = sums_empty<float>();
+      view.each([&](const float(&x)[V], const auto&) {
+        float squares[V];
+#pragma unroll
+        for (int j = 0; j < V; ++j) squares[j] = x[j] * x[j];
+        s = sums_merge(s, {tree_sum(x), tree_sum(squares)});
+      });
+      s = team.across(SumsState{s}.template over_lanes<Team::lanes>()).sums;
+      const float mean = quotient(s.sum, n);
+      return known_of(a, mean, multiply_add(-mean, mean, quotient(s.squares, n)));
+    } else if constexpr (K::variance == variance_twopass) {
+      const float mean = quotient(team.across(SumState{lanes_sum<Team::lanes>(sum_of(view))}).sum, n);
+      const float m2 = team.across(SumState{lanes_sum<Team::lanes>(squares_about(view, mean))}).sum;
+      return known_of(a, mean, quotient(m2, n));
+    } else {
+      return known_of(a, team.across(partial(a, view, team)));
+    }
+  }
+  static ROWTUNE_DEVICE Known known_of(const RowArgs& a, State whole) {
+    return known_of(a, whole.value.mean, quotient(whole.value.m2, columns(a)));
+  }
+
+  template <class View, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, float (&x)[V], const Mask& mask) {
+    float weight[V], bias[V];
+    if constexpr (K::weight) read_weights<K>(a.weight, mask, weight);
+    if constexpr (K::bias) read_weights<K>(a.bias, mask, bias);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const float normal = (x[j] - known.mean) * known.rstd;
+      const float scaled = K::weight ? normal * (weight[j] + a.weight_offset) : normal;
+      x[j] = K::bias ? (K::weight ? multiply_add(normal, weight[j] + a.weight_offset, bias[j]) : normal + bias[j])
+                     : scaled;
+    }
+  }
+};
+
+}  // namespace rowtune

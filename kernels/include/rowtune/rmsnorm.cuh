@@ -1,0 +1,58 @@
+#pragma once
+// rmsnorm and fused_add_rmsnorm.
+//
+// Every operation is written once, over a view (where the row is kept) and a team (who shares it):
+//   reduce(args, view, team)      what the whole team knows of the row
+//   partial(args, view, team)     the part of that which one warp knows, and
+//   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
+//   apply(args, known, x, mask)   a vector of inputs becomes a vector of outputs
+
+#include "rowtune/teams.cuh"
+#include "rowtune/views.cuh"
+
+namespace rowtune {
+
+/// y = x * rsqrt(mean(x^2) + eps) * weight; with K::adds_residual, x is the rounded sum of hidden and residual.
+template <class K>
+struct RmsNormOperation {
+  static constexpr Fill fill = fill_zero;
+  static constexpr int V = K::vector;
+  using State = SumState;
+
+  struct Known {
+    float rstd;
+  };
+
+  template <class View, class Team>
+  static ROWTUNE_DEVICE State partial(const RowArgs&, View& view, Team&) {
+    float sum = 0.0f;
+    view.each([&](const float(&x)[V], const auto&) {
+      float squares[V];
+#pragma unroll
+      for (int j = 0; j < V; ++j) squares[j] = x[j] * x[j];
+      sum += tree_sum(squares);
+    });
+    return {lanes_sum<Team::lanes>(sum)};
+  }
+  static ROWTUNE_DEVICE Known known_of(const RowArgs& a, State whole) {
+    const float n = static_cast<float>(K::cols > 0 ? static_cast<long long>(K::cols) : a.cols);
+    return {reciprocal_sqrt(quotient(whole.sum, n) + a.eps)};
+  }
+  template <class View, class Team>
+  static ROWTUNE_DEVICE Known reduce(const RowArgs& a, View& view, Team& team) {
+    return known_of(a, team.across(partial(a, view, team)));
+  }
+
+  template <class View, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, float (&x)[V], const Mask& mask) {
+    float weight[V];
+    if constexpr (K::weight) read_weights<K>(a.weight, mask, weight);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const float normal = x[j] * known.rstd;
+      x[j] = K::weight ? normal * (weight[j] + a.weight_offset) : normal;
+    }
+  }
+};
+
+}  // namespace rowtune
