@@ -100,6 +100,12 @@ Stop SettledEstimate::decide(double seconds_spent) const {
   return Stop::running;
 }
 
+void SteadyState::add(double sample, double seconds_spent) {
+  ++count_;
+  reached_ = (count_ > 1 && !(sample < 0.99 * best_)) || count_ >= max_samples_ || seconds_spent >= max_seconds_;
+  if (count_ == 1 || sample < best_) best_ = sample;
+}
+
 PairedComparison compare_paired(const std::vector<double>& contender, const std::vector<double>& reference,
                                 double margin, double confidence) {
   if (contender.size() != reference.size() || contender.empty())

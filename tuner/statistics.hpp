@@ -72,6 +72,23 @@ class SettledEstimate {
   Stop stop_ = Stop::running;
 };
 
+/// When a freshly loaded kernel has warmed up (clocks, caches, page tables): the newest sample no longer beats the best
+/// before it by more than a hundredth, or a limit is met.
+class SteadyState {
+ public:
+  explicit SteadyState(double max_seconds, int max_samples = 12)
+      : max_seconds_(max_seconds), max_samples_(max_samples) {}
+  void add(double sample, double seconds_spent);
+  bool reached() const { return reached_; }
+
+ private:
+  double max_seconds_;
+  int max_samples_;
+  int count_ = 0;
+  double best_ = 0;
+  bool reached_ = false;
+};
+
 /// How one contender stands against another, from paired samples (taken one after the other, so that drift hits both).
 struct PairedComparison {
   double ratio = 1;  ///< median of contender / reference

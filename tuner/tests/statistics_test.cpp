@@ -173,6 +173,27 @@ TEST(SettledEstimate, RefusesWhatIsNotATime) {
   EXPECT_THROW(criterion.add(-1, 0), std::invalid_argument);
 }
 
+TEST(SteadyState, EndsWhenSamplesStopFalling) {
+  SteadyState warm_up(10.0);
+  for (double falling : {20.0, 15.0, 12.0, 11.0}) {
+    warm_up.add(falling, 0.1);
+    EXPECT_FALSE(warm_up.reached()) << falling;
+  }
+  warm_up.add(10.95, 0.1);  // within a hundredth
+  EXPECT_TRUE(warm_up.reached());
+}
+
+TEST(SteadyState, LimitsEndIt) {
+  SteadyState by_time(1.0), by_count(1e9, 3);
+  by_time.add(5.0, 2.0);
+  EXPECT_TRUE(by_time.reached());
+  by_count.add(100, 0);
+  by_count.add(50, 0);
+  EXPECT_FALSE(by_count.reached());
+  by_count.add(25, 0);
+  EXPECT_TRUE(by_count.reached());
+}
+
 using Verdict = PairedComparison::Verdict;
 
 TEST(Paired, TellsASmallDifferenceUnderCommonDrift) {

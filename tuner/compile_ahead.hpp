@@ -1,0 +1,46 @@
+#pragma once
+// Compiles on a thread of its own, in the order in which configs will be measured, while the device is busy measuring.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernels/device.hpp"
+
+namespace rowtune {
+
+class CompileAhead {
+ public:
+  using Ticket = std::size_t;
+
+  explicit CompileAhead(Device& device);
+  ~CompileAhead();  ///< stops after what is in flight
+
+  /// Queues jobs behind what is queued already.
+  Ticket add(std::vector<Job> jobs);
+  /// Returns true when the jobs of the ticket are compiled, false when `stop` was set before. Rethrows what the device
+  /// threw. `waiting(done, total)` is called about ten times a second with the progress of the batch in flight.
+  bool wait(Ticket ticket, const std::atomic<bool>& stop,
+            const std::function<void(std::size_t, std::size_t)>& waiting = {});
+
+ private:
+  void work();
+
+  Device& device_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::vector<Job>> queue_;
+  Ticket added_ = 0, finished_ = 0;
+  std::exception_ptr error_;
+  std::atomic<std::size_t> batch_done_{0}, batch_total_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;  ///< last: it uses all of the above
+};
+
+}  // namespace rowtune

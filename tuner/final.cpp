@@ -1,0 +1,148 @@
+#include "tuner/final.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace rowtune {
+namespace {
+
+using Verdict = PairedComparison::Verdict;
+
+std::vector<double> first_of(const std::vector<double>& samples, std::size_t count) {
+  return {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+class Final {
+ public:
+  Final(Measurer& measurer, const Workload& workload, const std::vector<Contender>& contenders,
+        const FinalSettings& settings)
+      : measurer_(measurer), workload_(workload), settings_(settings) {
+    for (const Contender& contender : contenders) {
+      finalists_.push_back({contender, {}, {}, {}});
+      alive_.push_back(true);
+      sampled_.push_back(true);
+    }
+    const std::size_t comparisons = std::max<std::size_t>(1, finalists_.size() - 1);
+    confidence_ = 1 - (1 - settings.confidence) / static_cast<double>(comparisons);
+  }
+
+  /// One more allocation for everyone still in.
+  void sample(double seconds_left) {
+    InterleaveRequest request;
+    request.workload = workload_;
+    request.rounds = settings_.rounds;
+    request.max_seconds = seconds_left;
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < finalists_.size(); ++i) {
+      if (!sampled_[i]) continue;
+      members.push_back(i);
+      request.configs.push_back(finalists_[i].contender.config.name());
+    }
+    const auto samples = measurer_.interleave(request);
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      Finalist& finalist = finalists_[members[k]];
+      finalist.samples_us.insert(finalist.samples_us.end(), samples[k].begin(), samples[k].end());
+      finalist.estimate = estimate_median(finalist.samples_us);
+    }
+  }
+
+  void judge() {
+    leader_ = finalists_.size();
+    for (std::size_t i = 0; i < finalists_.size(); ++i)
+      if (sampled_[i] &&
+          (leader_ == finalists_.size() || finalists_[i].estimate.median < finalists_[leader_].estimate.median))
+        leader_ = i;
+    const auto& leading = finalists_[leader_].samples_us;
+    for (std::size_t i = 0; i < finalists_.size(); ++i) {
+      // Everyone started together, so the samples of one who left pair with the leader's first.
+      Finalist& finalist = finalists_[i];
+      finalist.against_leader = compare_paired(finalist.samples_us, first_of(leading, finalist.samples_us.size()),
+                                               settings_.margin, confidence_);
+      if (i == leader_) finalist.against_leader.verdict = Verdict::tie;
+      alive_[i] = finalist.against_leader.verdict != Verdict::slower;
+      // The base stays to the end: the gain over it is worth as many samples as the winner's time.
+      sampled_[i] = alive_[i] || finalist.contender.is_base;
+    }
+  }
+
+  bool decided() const {
+    return std::all_of(finalists_.begin(), finalists_.end(), [](const Finalist& finalist) {
+      return finalist.against_leader.verdict == Verdict::tie || finalist.against_leader.verdict == Verdict::slower;
+    });
+  }
+
+  FinalResult result(int allocations) const {
+    FinalResult result;
+    result.finalists = finalists_;
+    result.settled = decided();
+    const Finalist* base = nullptr;
+    for (const Finalist& finalist : finalists_)
+      if (finalist.contender.is_base) base = &finalist;
+    // A config that could not be told from the leader, and is slower than the base by its own median, may not win.
+    const Finalist* winner = &finalists_[leader_];
+    for (std::size_t i = 0; i < finalists_.size(); ++i)
+      if (alive_[i] && !(base && finalists_[i].estimate.median > base->estimate.median) &&
+          simpler(finalists_[i].contender, winner->contender))
+        winner = &finalists_[i];
+    result.winner = winner->contender.config.name();
+    for (std::size_t i = 0; i < finalists_.size(); ++i)
+      if (alive_[i] && &finalists_[i] != winner) result.ties.push_back(finalists_[i].contender.config.name());
+    result.method = fmt::format("paired final of {}, {} allocations, {} rounds{}", finalists_.size(), allocations,
+                                finalists_[leader_].samples_us.size(),
+                                result.settled ? "" : "; a limit came before all were told apart or declared ties");
+    return result;
+  }
+
+ private:
+  Measurer& measurer_;
+  const Workload& workload_;
+  const FinalSettings& settings_;
+  std::vector<Finalist> finalists_;
+  std::vector<bool> alive_;    ///< not told from the leader
+  std::vector<bool> sampled_;  ///< alive, or the base
+  std::size_t leader_ = 0;
+  double confidence_ = 0;
+};
+
+}  // namespace
+
+bool simpler(const Contender& a, const Contender& b) {
+  const auto key = [](const Contender& c) {
+    return std::tuple(!c.is_base, c.config.split_count(), c.config.block_size(), c.config.rows_per_warp(),
+                      c.config.vector_width(), c.config.name());
+  };
+  return key(a) < key(b);
+}
+
+std::vector<Contender> enter_final(std::vector<Contender> contenders, const FinalSettings& settings) {
+  std::sort(contenders.begin(), contenders.end(),
+            [](const Contender& a, const Contender& b) { return a.time_us < b.time_us; });
+  std::vector<Contender> entered;
+  for (const Contender& contender : contenders) {
+    const double best = contenders.front().time_us;
+    const bool among_the_best =
+        static_cast<int>(entered.size()) < settings.finalists && contender.time_us <= best * (1 + settings.entry);
+    if (among_the_best || (contender.is_base && contender.time_us <= best * (1 + settings.base_entry)))
+      entered.push_back(contender);
+  }
+  return entered;
+}
+
+FinalResult hold_final(Measurer& measurer, const Workload& workload, const std::vector<Contender>& finalists,
+                       const FinalSettings& settings, const std::atomic<bool>& stop, const Clock& now) {
+  Final contest(measurer, workload, finalists, settings);
+  const double start = now();
+  int allocations = 0;
+  while (true) {
+    contest.sample(std::max(0.0, (settings.max_seconds - (now() - start)) / (settings.max_allocations - allocations)));
+    contest.judge();
+    ++allocations;
+    if (contest.decided() && allocations >= settings.min_allocations) break;
+    if (allocations >= settings.max_allocations || now() - start >= settings.max_seconds || stop) break;
+  }
+  return contest.result(allocations);
+}
+
+}  // namespace rowtune

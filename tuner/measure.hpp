@@ -1,0 +1,39 @@
+#pragma once
+// Measures configs on a device of this process.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/device.hpp"
+#include "tuner/measurer.hpp"
+
+namespace rowtune {
+
+using Clock = std::function<double()>;  ///< seconds since some moment; tests bring their own
+double steady_seconds();
+
+class DeviceMeasurer : public Measurer {
+ public:
+  explicit DeviceMeasurer(Device& device, Clock now = steady_seconds);
+
+  db::Measurement measure(const MeasureRequest& request) override;
+  std::vector<std::vector<double>> interleave(const InterleaveRequest& request) override;
+  void release() override;
+
+ private:
+  void open(const Workload& workload);
+
+  Device& device_;
+  Clock now_;
+  db::Provenance provenance_;  ///< of this run
+  std::optional<Workload> opened_;
+  std::unique_ptr<Bench> bench_;  ///< of the last workload: consecutive configs share its buffers
+};
+
+/// A sentence when `microseconds` is less than the memory's peak allows (3 % slack); otherwise empty.
+/// Only cold inputs must come from DRAM.
+std::string implausible(const Workload& workload, const DeviceInfo& device, double microseconds);
+
+}  // namespace rowtune

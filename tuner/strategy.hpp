@@ -1,0 +1,41 @@
+#pragma once
+// Search strategies. A strategy sees only configs and times: it proposes what to evaluate next and is told how it went,
+// by a tuner with a device or by a replay without one.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/config.hpp"
+
+namespace rowtune {
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  /// Indices of configs to evaluate next, the most promising first; empty when the strategy is done. What it proposed
+  /// may be left out (already known, out of time): only `report` tells. May name configs that were reported before.
+  virtual std::vector<std::size_t> propose() = 0;
+  /// The time of a config, absent when it failed or may not be chosen. Also called for what was known beforehand.
+  virtual void report(std::size_t config, std::optional<double> time_us) = 0;
+};
+
+struct StrategyOptions {
+  std::uint64_t seed = 1;
+  std::optional<int> evaluations;  ///< random: how many configs at most; by default a sixth of the space, at least 16
+};
+
+/// Throws UsageError naming the strategies. `configs` must outlive the strategy.
+std::unique_ptr<Strategy> make_strategy(std::string_view name, const std::vector<Config>& configs,
+                                        const StrategyOptions& options);
+const std::vector<std::string>& strategy_names();
+
+/// Every config once, in an order that gives good early winners: the algorithms take turns, each in a random order of
+/// its own, so that any prefix is a fair sample of all of them.
+std::vector<std::size_t> fair_order(const std::vector<Config>& configs, std::uint64_t seed);
+
+}  // namespace rowtune

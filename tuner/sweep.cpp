@@ -1,0 +1,86 @@
+#include "tuner/sweep.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace rowtune {
+
+Sweep::Sweep(const PlannedWorkload& planned, const std::string& strategy, const StrategyOptions& options)
+    : planned_(planned), strategy_(make_strategy(strategy, planned.configs, options)) {
+  for (std::size_t i = 0; i < planned.configs.size(); ++i) index_[planned.configs[i].name()] = i;
+  queue_.push_back(planned.base);
+}
+
+void Sweep::refill() {
+  if (!primed_) {  // behind the base, once what the database knows has been learned
+    primed_ = true;
+    const auto proposed = strategy_->propose();
+    queue_.insert(queue_.end(), proposed.begin(), proposed.end());
+  }
+  while (true) {
+    while (!queue_.empty() && known_.contains(queue_.front())) queue_.pop_front();
+    if (!queue_.empty() || exhausted_) return;
+    const auto proposed = strategy_->propose();
+    exhausted_ = proposed.empty();
+    queue_.assign(proposed.begin(), proposed.end());
+  }
+}
+
+std::optional<std::size_t> Sweep::next() {
+  refill();
+  if (queue_.empty()) return std::nullopt;
+  return queue_.front();
+}
+
+std::vector<std::size_t> Sweep::upcoming(std::size_t count) {
+  refill();
+  std::vector<std::size_t> out;
+  std::set<std::size_t> seen;
+  for (std::size_t i : queue_) {
+    if (out.size() == count) break;
+    if (!known_.contains(i) && seen.insert(i).second) out.push_back(i);
+  }
+  return out;
+}
+
+std::size_t Sweep::remaining() { return upcoming(planned_.configs.size()).size(); }
+
+void Sweep::suggest(const std::vector<std::string>& names) {
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    const auto found = index_.find(*name);
+    if (found != index_.end()) queue_.push_front(found->second);
+  }
+  if (!base_is_known()) queue_.push_front(planned_.base);
+}
+
+void Sweep::learn(const db::Measurement& m) {
+  const auto found = index_.find(m.key.config);
+  if (found == index_.end()) return;
+  const bool can_win = m.outcome == Outcome::ok && m.time_us && planned_.eligible[found->second];
+  const std::optional<double> time = can_win ? m.time_us : std::nullopt;
+  known_[found->second] = time;
+  strategy_->report(found->second, time);
+}
+
+std::vector<Contender> Sweep::contenders() const {
+  std::vector<Contender> out;
+  for (const auto& [i, time] : known_)
+    if (time) out.push_back({planned_.configs[i], *time, i == planned_.base});
+  std::sort(out.begin(), out.end(), [](const Contender& a, const Contender& b) { return a.time_us < b.time_us; });
+  return out;
+}
+
+std::optional<Contender> Sweep::leader() const {
+  const auto all = contenders();
+  if (all.empty()) return std::nullopt;
+  return all.front();
+}
+
+std::vector<std::string> Sweep::fastest(std::size_t count) const {
+  std::vector<std::string> names;
+  for (const Contender& contender : contenders())
+    if (names.size() < count) names.push_back(contender.config.name());
+  return names;
+}
+
+}  // namespace rowtune

@@ -1,0 +1,95 @@
+#pragma once
+// The sweep over many workloads: compile ahead, measure what is missing, record each result, hold the finals.
+
+#include <atomic>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "db/database.hpp"
+#include "kernels/device.hpp"
+#include "tuner/compile_ahead.hpp"
+#include "tuner/final.hpp"
+#include "tuner/measurer.hpp"
+#include "tuner/plan.hpp"
+#include "tuner/sweep.hpp"
+
+namespace rowtune {
+
+struct TuneSettings {
+  std::optional<double> budget_seconds;
+  std::string strategy = "exhaustive";
+  StrategyOptions strategy_options;
+  SamplingLimits limits;
+  bool finals = true;
+  FinalSettings final;
+};
+
+struct TuneStatus {
+  std::size_t done = 0, total = 0;  ///< configs to measure in this run
+  double seconds = 0;               ///< since the run began
+  double seconds_left = 0;          ///< an estimate
+  const Workload* workload = nullptr;
+  std::optional<Contender> leader;  ///< of the workload
+};
+
+/// What a tune tells while it runs. All calls come from the thread that called `Tuner::run`.
+class TuneObserver {
+ public:
+  virtual ~TuneObserver() = default;
+  virtual void compiling(std::size_t /*done*/, std::size_t /*total*/) {}
+  virtual void measured(const TuneStatus&, const db::Measurement&) {}
+  virtual void final_begins(const TuneStatus&, std::size_t /*finalists*/) {}
+  virtual void warning(const std::string&) {}
+};
+
+struct TuneReport {
+  std::size_t measured = 0, failed = 0, left = 0;  ///< configs; `left`: not measured for want of time
+  std::size_t finals = 0;
+  bool interrupted = false;
+  bool out_of_budget = false;
+  double seconds = 0;
+};
+
+class Tuner {
+ public:
+  /// Everything must outlive the tuner. `stop` ends the run cleanly after the config in flight.
+  Tuner(Device& device, Measurer& measurer, db::Database& database, TuneSettings settings, TuneObserver& observer,
+        const std::atomic<bool>& stop, Clock now = steady_seconds);
+  ~Tuner();
+
+  /// Throws EnvironmentError when the database cannot be written; what was recorded before stays.
+  TuneReport run(const Plan& plan);
+
+ private:
+  struct Item;  ///< a workload in this run
+  void start(const Plan& plan);
+  void measure_bases();
+  void explore(Item& item, double deadline, double seconds_per_config);
+  void measure_one(Item& item, std::size_t config, const SamplingLimits& limits);
+  void finish(Item& item, double seconds);
+  void record_final(Item& item, const FinalResult& result);
+  void suggest(Item& item);
+  bool compiled(Item& item, std::size_t config);
+  bool ended(double deadline) const;
+  double elapsed() const { return now_() - started_; }
+  TuneStatus status(const Item& item) const;
+  std::vector<Item*> unfinished();
+
+  Device& device_;
+  Measurer& measurer_;
+  db::Database& database_;
+  TuneSettings settings_;
+  TuneObserver& observer_;
+  const std::atomic<bool>& stop_;
+  Clock now_;
+  std::vector<Item> items_;
+  std::optional<CompileAhead> compiler_;
+  TuneReport report_;
+  std::size_t total_ = 0;
+  double started_ = 0;
+};
+
+}  // namespace rowtune
