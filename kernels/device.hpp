@@ -29,7 +29,7 @@ struct DeviceInfo {
   bool usable = true;
   std::string why_unusable;  ///< a sentence, when it is not
 
-  int architecture = 0;          ///< cuda: 90 for sm_90
+  int architecture = 0;          ///< cuda: 90 for sm_90; cpu: fp32 lanes of a SIMD vector
   int units = 1;                 ///< multiprocessors; cpu: usable hardware threads
   std::int64_t cache_bytes = 0;  ///< the last cache before DRAM
   std::int64_t memory_bytes = 0;

@@ -33,8 +33,7 @@ std::int64_t GuardedMatrix::bytes_needed(std::int64_t rows, std::int64_t cols, s
   return (bytes + alignment - 1) / alignment * alignment + (alignment > guard_bytes ? alignment : 0);
 }
 
-GuardedMatrix::GuardedMatrix(std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t off,
-                             int element_bytes)
+GuardedMatrix::GuardedMatrix(std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t off, int element_bytes)
     : rows_(rows),
       cols_bytes_(cols * element_bytes),
       row_bytes_(ld * element_bytes),

@@ -61,11 +61,16 @@ RowKernel copy_of() {
 template <class T>
 RowKernel copy_of_width(int vectors) {
   switch (vectors) {
-    case 1: return copy_of<T, 1>();
-    case 2: return copy_of<T, 2>();
-    case 4: return copy_of<T, 4>();
-    case 8: return copy_of<T, 8>();
-    default: return {};
+    case 1:
+      return copy_of<T, 1>();
+    case 2:
+      return copy_of<T, 2>();
+    case 4:
+      return copy_of<T, 4>();
+    case 8:
+      return copy_of<T, 8>();
+    default:
+      return {};
   }
 }
 

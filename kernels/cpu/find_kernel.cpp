@@ -4,10 +4,14 @@ namespace rowtune::cpu {
 
 RowKernel find_kernel(const Workload& workload, const Config& config) {
   switch (workload.op) {
-    case Operation::copy: return find_copy(workload.dtype, config);
-    case Operation::softmax: return find_softmax(workload.dtype, false, config);
-    case Operation::log_softmax: return find_softmax(workload.dtype, true, config);
-    default: return {};
+    case Operation::copy:
+      return find_copy(workload.dtype, config);
+    case Operation::softmax:
+      return find_softmax(workload.dtype, false, config);
+    case Operation::log_softmax:
+      return find_softmax(workload.dtype, true, config);
+    default:
+      return {};
   }
 }
 

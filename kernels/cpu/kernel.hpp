@@ -48,7 +48,8 @@ struct RowKernel {
   bool keeps_row = false;  ///< whether `kept` is used: as many floats as a slice has columns
 };
 
-/// The kernel of a config on the SIMD target in use, all null where it is not compiled in (`must` constraints say what is).
+/// The kernel of a config on the SIMD target in use, all null where it is not compiled in (`must` constraints say what
+/// is).
 RowKernel find_kernel(const Workload& workload, const Config& config);
 
 RowKernel find_copy(Dtype dtype, const Config& config);

@@ -50,8 +50,8 @@ Processor read_processor() {
   if (p.model.empty()) p.model = "unknown processor";
   cpu_set_t set;
   CPU_ZERO(&set);
-  p.threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                          : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  p.threads =
+      sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   if (p.threads < 1) p.threads = 1;
   for (int i = 0;; ++i) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);

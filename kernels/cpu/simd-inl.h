@@ -21,7 +21,7 @@ namespace rowtune::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
-using Bits = hn::RebindToUnsigned<D>;   // uint32 lanes over the same vector
+using Bits = hn::RebindToUnsigned<D>;         // uint32 lanes over the same vector
 using Halves = hn::Rebind<std::uint16_t, D>;  // as many lanes, 16 bits each
 using Vector = hn::Vec<D>;
 
@@ -82,7 +82,8 @@ struct ConvertBf16 {
   static HWY_INLINE Vector widen(hn::Vec<Halves> h) {
     return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), h)));
   }
-  /// Round to nearest even by integer arithmetic (Highway 1.0.3 truncates); a NaN keeps sign and payload and is quieted.
+  /// Round to nearest even by integer arithmetic (Highway 1.0.3 truncates); a NaN keeps sign and payload and is
+  /// quieted.
   static HWY_INLINE hn::Vec<Halves> narrow(Vector v) {
     const Bits du;
     const auto bits = hn::BitCast(du, v);
@@ -143,7 +144,8 @@ using Bf16 = Half<ConvertBf16>;
 
 /// exp(x) for x <= 0 (also right up to 88): at most 1 ulp or so off; exp(0) = 1; below -87.3 and at -inf exactly 0;
 /// NaN stays NaN; a large positive x gives something that is not a NaN by accident only, see exp_any.
-/// 2^n * 2^f with n = round(x log2 e) and |f| <= 1/2; 2^f = 1 + f q(f), q minimax of degree 5 (0.05 u of relative error).
+/// 2^n * 2^f with n = round(x log2 e) and |f| <= 1/2; 2^f = 1 + f q(f), q minimax of degree 5 (0.05 u of relative
+/// error).
 HWY_INLINE Vector exp_negative(Vector x) {
   const D d;
   // Adding 1.5 * 2^23 + 127 rounds to an integer and leaves the biased exponent in the low bits.

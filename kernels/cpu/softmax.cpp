@@ -195,11 +195,16 @@ RowKernel softmax_of(const Config& config) {
 template <class E, bool Log>
 RowKernel softmax_of_width(const Config& config) {
   switch (config.vector_width()) {
-    case 1: return softmax_of<E, 1, Log>(config);
-    case 2: return softmax_of<E, 2, Log>(config);
-    case 4: return softmax_of<E, 4, Log>(config);
-    case 8: return softmax_of<E, 8, Log>(config);
-    default: return {};
+    case 1:
+      return softmax_of<E, 1, Log>(config);
+    case 2:
+      return softmax_of<E, 2, Log>(config);
+    case 4:
+      return softmax_of<E, 4, Log>(config);
+    case 8:
+      return softmax_of<E, 8, Log>(config);
+    default:
+      return {};
   }
 }
 

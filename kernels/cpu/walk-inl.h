@@ -39,8 +39,12 @@ struct Accumulators {
 #pragma GCC unroll 8
     for (int u = 0; u < V; ++u) v[u] = hn::Set(D(), start);
   }
-  HWY_INLINE float sum() const { return reduce_sum(folded([](Vector a, Vector b) ROWTUNE_STEP { return hn::Add(a, b); })); }
-  HWY_INLINE float max() const { return reduce_max(folded([](Vector a, Vector b) ROWTUNE_STEP { return hn::Max(a, b); })); }
+  HWY_INLINE float sum() const {
+    return reduce_sum(folded([](Vector a, Vector b) ROWTUNE_STEP { return hn::Add(a, b); }));
+  }
+  HWY_INLINE float max() const {
+    return reduce_max(folded([](Vector a, Vector b) ROWTUNE_STEP { return hn::Max(a, b); }));
+  }
 
  private:
   template <class Join>

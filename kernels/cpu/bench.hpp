@@ -1,0 +1,13 @@
+#pragma once
+// The buffers of a workload on the cpu, and the kernels that run on them.
+
+#include <memory>
+
+#include "kernels/device.hpp"
+
+namespace rowtune::cpu {
+
+/// `info` must outlive the bench.
+std::unique_ptr<Bench> open_bench(const Workload& workload, const DeviceInfo& info);
+
+}  // namespace rowtune::cpu
