@@ -110,6 +110,44 @@ std::vector<Algorithm> softmax_algorithms() {
   };
 }
 
+std::vector<Algorithm> norm_algorithms() {
+  const auto row_axes = [](const Workload&, const DeviceInfo& d) {
+    return std::vector<Axis>{threads(d), rows_in_flight({1}), vectors({1, 2, 4, 8}), splits(thread_counts(d))};
+  };
+  const auto naive_axes = [](const Workload&, const DeviceInfo& d) {
+    return std::vector<Axis>{threads(d), rows_in_flight({1}), vectors({4}), splits({1})};
+  };
+  const std::vector<Constraint> rules{compiled, thread_limit, row_by_row, split_limit, all_threads, few_long_rows};
+  const std::vector<Constraint> naive_rules{compiled, thread_limit, row_by_row, unshared, all_threads};
+  return {
+      {"onepass",
+       "layernorm from the mean of squares: cancels; shown for comparison",
+       false,
+       {Op::layernorm},
+       naive_axes,
+       naive_rules},
+      {"twopass",
+       "mean, then squared distances, over a row that stays in cache",
+       true,
+       {Op::layernorm},
+       row_axes,
+       rules},
+      {"welford", "one read: blocks of v vectors merged by Chan's rule", true, {Op::layernorm}, row_axes, rules},
+      {"unfused",
+       "the sum for the whole tensor first, then the norm: what fusing saves",
+       true,
+       {Op::fused_add_rmsnorm},
+       naive_axes,
+       naive_rules},
+      {"squares",
+       "mean of squares, then the result, over a row that stays in cache",
+       true,
+       {Op::rmsnorm, Op::fused_add_rmsnorm},
+       row_axes,
+       rules},
+  };
+}
+
 }  // namespace
 
 std::vector<Algorithm> cpu_algorithms() {
@@ -123,6 +161,7 @@ std::vector<Algorithm> cpu_algorithms() {
        },
        {compiled, thread_limit, row_by_row, unshared}}};
   for (auto& algorithm : softmax_algorithms()) all.push_back(std::move(algorithm));
+  for (auto& algorithm : norm_algorithms()) all.push_back(std::move(algorithm));
   return all;
 }
 
@@ -136,9 +175,15 @@ Config cpu_base_config(const Workload& w, const DeviceInfo& device) {
     }
     case Op::log_softmax:
       return {"threepass", axes};
-    default:
-      return {"copy", axes};
+    case Op::layernorm:
+      return {"twopass", axes};
+    case Op::rmsnorm:
+    case Op::fused_add_rmsnorm:
+      return {"squares", axes};
+    case Op::copy:
+      break;
   }
+  return {"copy", axes};
 }
 
 }  // namespace rowtune

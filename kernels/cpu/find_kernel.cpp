@@ -11,7 +11,7 @@ RowKernel find_kernel(const Workload& workload, const Config& config) {
     case Operation::log_softmax:
       return find_softmax(workload.dtype, true, config);
     default:
-      return {};
+      return find_norm(workload, config);
   }
 }
 

@@ -59,8 +59,15 @@ struct F32 {
   static HWY_INLINE Vector load(const float* p, int n) { return load_first(D(), p, n); }
   static HWY_INLINE void store(Vector v, float* p) { hn::StoreU(v, D(), p); }
   static HWY_INLINE void store(Vector v, float* p, int n) { store_first(v, D(), p, n); }
-  /// What a reader of the stored value sees.
-  static HWY_INLINE Vector rounded(Vector v) { return v; }
+  /// Stores, and returns what a reader of the stored values will see.
+  static HWY_INLINE Vector store_and_read(Vector v, float* p) {
+    store(v, p);
+    return v;
+  }
+  static HWY_INLINE Vector store_and_read(Vector v, float* p, int n) {
+    store(v, p, n);
+    return v;
+  }
 };
 
 /// Types of 16 bits differ in the conversion only.
@@ -71,7 +78,16 @@ struct Half {
   static HWY_INLINE Vector load(const Memory* p, int n) { return Convert::widen(load_first(Halves(), p, n)); }
   static HWY_INLINE void store(Vector v, Memory* p) { hn::StoreU(Convert::narrow(v), Halves(), p); }
   static HWY_INLINE void store(Vector v, Memory* p, int n) { store_first(Convert::narrow(v), Halves(), p, n); }
-  static HWY_INLINE Vector rounded(Vector v) { return Convert::widen(Convert::narrow(v)); }
+  static HWY_INLINE Vector store_and_read(Vector v, Memory* p) {
+    const auto halves = Convert::narrow(v);
+    hn::StoreU(halves, Halves(), p);
+    return Convert::widen(halves);
+  }
+  static HWY_INLINE Vector store_and_read(Vector v, Memory* p, int n) {
+    const auto halves = Convert::narrow(v);
+    store_first(halves, Halves(), p, n);
+    return Convert::widen(halves);
+  }
 };
 
 HWY_INLINE hn::Vec<Halves> low_halves(hn::Vec<Bits> v) {  // values must be below 2^16
