@@ -65,7 +65,7 @@ Database::~Database() = default;
 Database::Database(Database&&) noexcept = default;
 
 Database Database::open(const std::string& path, Mode mode, const Settings& settings) {
-  return Database(std::unique_ptr<Impl>(new Impl{open_connection(path, mode, settings, migrations()), path}));
+  return Database(std::unique_ptr<Impl>(new Impl(open_connection(path, mode, settings, migrations()), path)));
 }
 
 const std::string& Database::path() const { return impl_->path; }
@@ -75,67 +75,91 @@ std::string Database::Impl::saved_so_far() const {
                     : fmt::format("the {} results recorded before are saved", saved);
 }
 
-std::int64_t Database::Impl::device_id(const std::string& model, const std::string& limits) {
-  SQLite::Statement insert(db, "INSERT INTO device (model, limits) VALUES (?, ?) ON CONFLICT DO NOTHING");
-  SQLite::bind(insert, model, limits);
-  insert.exec();
-  SQLite::Statement find(db, "SELECT id FROM device WHERE model = ? AND limits = ?");
-  SQLite::bind(find, model, limits);
-  return only_id(find);
+Prepared Database::Impl::prepare(std::string_view literal) {
+  auto found = statements.find(literal);
+  if (found == statements.end()) found = statements.emplace(literal, SQLite::Statement(db, std::string(literal))).first;
+  return Prepared(found->second);
+}
+
+std::int64_t Database::Impl::find_device(const MeasurementKey& key) {
+  auto find = prepare("SELECT id FROM device WHERE model = ? AND limits = ?");
+  SQLite::bind(*find, key.device_model, key.device_limits);
+  return only_id(*find);
+}
+
+std::int64_t Database::Impl::find_workload(const Workload& workload) {
+  auto find = prepare(R"sql(
+    SELECT id FROM workload WHERE op = :op AND dtype = :dtype AND rows = :rows AND cols = :cols AND ld = :ld
+      AND off = :off AND regime = :regime AND options = :options)sql");
+  bind_workload(*find, workload);
+  return only_id(*find);
+}
+
+// Three look-ups by unique index: the planner took a join of them through all sweeps of the device.
+std::int64_t Database::Impl::find_sweep(const MeasurementKey& key) {
+  auto find = prepare(R"sql(
+    SELECT id FROM sweep WHERE device_id = ? AND workload_id = ? AND toolchain = ? AND source_fingerprint = ?
+      AND protocol = ?)sql");
+  SQLite::bind(*find, find_device(key), find_workload(key.workload), key.toolchain, key.source_fingerprint,
+               key.protocol);
+  return only_id(*find);
 }
 
 std::int64_t Database::Impl::workload_id(const Workload& workload) {
-  SQLite::Statement insert(db, R"sql(
+  if (const auto found = find_workload(workload)) return found;
+  auto insert = prepare(R"sql(
     INSERT INTO workload (op, dtype, rows, cols, ld, off, regime, options, bytes, ceiling_rows)
-    VALUES (:op, :dtype, :rows, :cols, :ld, :off, :regime, :options, :bytes, :ceiling_rows) ON CONFLICT DO NOTHING)sql");
-  bind_workload(insert, workload);
-  insert.bind(":bytes", bytes_moved(workload));
-  insert.bind(":ceiling_rows", ceiling_of(workload).shape.rows);
-  insert.exec();
-  SQLite::Statement find(db, R"sql(
-    SELECT id FROM workload WHERE op = :op AND dtype = :dtype AND rows = :rows AND cols = :cols AND ld = :ld
-      AND off = :off AND regime = :regime AND options = :options)sql");
-  bind_workload(find, workload);
-  return only_id(find);
-}
-
-std::int64_t Database::Impl::find_sweep(const MeasurementKey& key) {
-  SQLite::Statement find(db, R"sql(
-    SELECT s.id FROM sweep s JOIN device v ON v.id = s.device_id JOIN workload w ON w.id = s.workload_id
-    WHERE v.model = :model AND v.limits = :limits AND s.toolchain = :toolchain AND s.source_fingerprint = :source
-      AND s.protocol = :protocol AND w.op = :op AND w.dtype = :dtype AND w.rows = :rows AND w.cols = :cols
-      AND w.ld = :ld AND w.off = :off AND w.regime = :regime AND w.options = :options)sql");
-  bind_workload(find, key.workload);
-  find.bind(":model", key.device_model);
-  find.bind(":limits", key.device_limits);
-  find.bind(":toolchain", key.toolchain);
-  find.bind(":source", key.source_fingerprint);
-  find.bind(":protocol", key.protocol);
-  return only_id(find);
+    VALUES (:op, :dtype, :rows, :cols, :ld, :off, :regime, :options, :bytes, :ceiling_rows))sql");
+  bind_workload(*insert, workload);
+  insert->bind(":bytes", bytes_moved(workload));
+  insert->bind(":ceiling_rows", ceiling_of(workload).shape.rows);
+  insert->exec();
+  return db.getLastInsertRowid();
 }
 
 std::int64_t Database::Impl::sweep_id(const MeasurementKey& key) {
   if (const auto found = find_sweep(key)) return found;
-  SQLite::Statement insert(db, R"sql(
+  auto device = find_device(key);
+  if (device == 0) {
+    auto insert = prepare("INSERT INTO device (model, limits) VALUES (?, ?)");
+    SQLite::bind(*insert, key.device_model, key.device_limits);
+    insert->exec();
+    device = db.getLastInsertRowid();
+  }
+  auto insert = prepare(R"sql(
     INSERT INTO sweep (device_id, workload_id, toolchain, source_fingerprint, protocol, last_used_at)
     VALUES (?, ?, ?, ?, ?, ''))sql");
-  SQLite::bind(insert, device_id(key.device_model, key.device_limits), workload_id(key.workload), key.toolchain,
-               key.source_fingerprint, key.protocol);
-  insert.exec();
+  SQLite::bind(*insert, device, workload_id(key.workload), key.toolchain, key.source_fingerprint, key.protocol);
+  insert->exec();
   return db.getLastInsertRowid();
 }
 
+std::int64_t Database::Impl::find_measurement(std::int64_t sweep, const std::string& config) {
+  auto find = prepare("SELECT id FROM measurement WHERE sweep_id = ? AND config = ?");
+  SQLite::bind(*find, sweep, config);
+  return only_id(*find);
+}
+
+void Database::Impl::set_base(std::int64_t sweep, const std::string& config) {
+  auto others = prepare("UPDATE measurement SET is_base = 0 WHERE sweep_id = ? AND is_base = 1 AND config <> ?");
+  SQLite::bind(*others, sweep, config);
+  others->exec();
+  auto this_one = prepare("UPDATE measurement SET is_base = 1 WHERE sweep_id = ? AND is_base = 0 AND config = ?");
+  SQLite::bind(*this_one, sweep, config);
+  this_one->exec();
+}
+
 std::int64_t Database::Impl::run_id(const Provenance& p) {
-  SQLite::Statement insert(db, R"sql(
+  auto insert = prepare(R"sql(
     INSERT INTO run (device, uuid, driver, host, rowtune_version, started_at) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING)sql");
-  SQLite::bind(insert, p.device, p.uuid, p.driver, p.host, p.rowtune_version, p.started_at);
-  insert.exec();
-  SQLite::Statement find(db, R"sql(
+  SQLite::bind(*insert, p.device, p.uuid, p.driver, p.host, p.rowtune_version, p.started_at);
+  insert->exec();
+  auto find = prepare(R"sql(
     SELECT id FROM run WHERE device = ? AND uuid = ? AND driver = ? AND host = ? AND rowtune_version = ?
       AND started_at = ?)sql");
-  SQLite::bind(find, p.device, p.uuid, p.driver, p.host, p.rowtune_version, p.started_at);
-  return only_id(find);
+  SQLite::bind(*find, p.device, p.uuid, p.driver, p.host, p.rowtune_version, p.started_at);
+  return only_id(*find);
 }
 
 bool Database::Impl::insert(const Measurement& m, bool replace, const std::string& now) {
@@ -146,64 +170,59 @@ bool Database::Impl::insert(const Measurement& m, bool replace, const std::strin
         fmt::format("{} {}: outcome ok without a finite time", to_string(m.key.workload), m.key.config));
   const auto sweep = sweep_id(m.key);
   if (replace) {
-    SQLite::Statement remove(db, "DELETE FROM measurement WHERE sweep_id = ? AND config = ?");
-    SQLite::bind(remove, sweep, m.key.config);
-    remove.exec();
+    auto remove = prepare("DELETE FROM measurement WHERE sweep_id = ? AND config = ?");
+    SQLite::bind(*remove, sweep, m.key.config);
+    remove->exec();
   }
-  SQLite::Statement insert(db, R"sql(
+  if (find_measurement(sweep, m.key.config) != 0) return false;
+  auto insert = prepare(R"sql(
     INSERT INTO measurement (sweep_id, config, run_id, measured_at, outcome, eligible, is_base, time_us, time_lo_us,
       time_hi_us, max_error_ulp, algorithm, block_size, rows_per_warp, vector_width, split_count, extra_axes,
       sample_count, settled, launches_per_sample, bytes_in_rotation, registers, spill_bytes, shared_bytes,
       blocks_per_unit, binary_hash, clocks, message)
     VALUES (:sweep, :config, :run, :measured_at, :outcome, :eligible, :is_base, :time, :lo, :hi, :max_error, :algorithm,
       :block, :rows_per_warp, :vector, :split, :extra, :samples, :settled, :launches, :rotation, :registers, :spill,
-      :shared, :blocks_per_unit, :binary_hash, :clocks, :message)
-    ON CONFLICT (sweep_id, config) DO NOTHING)sql");
-  insert.bind(":sweep", sweep);
-  insert.bind(":config", m.key.config);
-  insert.bind(":run", run_id(m.provenance));
-  insert.bind(":measured_at", m.measured_at.empty() ? now : m.measured_at);
-  insert.bind(":outcome", to_string(m.outcome));
-  insert.bind(":eligible", int(m.eligible));
-  insert.bind(":is_base", int(m.is_base));
-  bind_optional(insert, ":time", ok ? m.time_us : std::nullopt);
-  bind_optional(insert, ":lo", ok ? m.time_lo_us : std::nullopt);
-  bind_optional(insert, ":hi", ok ? m.time_hi_us : std::nullopt);
-  bind_optional(insert, ":max_error", m.max_error_ulp);
-  insert.bind(":algorithm", m.algorithm);
-  insert.bind(":block", m.block_size);
-  insert.bind(":rows_per_warp", m.rows_per_warp);
-  insert.bind(":vector", m.vector_width);
-  insert.bind(":split", m.split_count);
-  insert.bind(":extra", m.extra_axes);
-  insert.bind(":samples", m.sample_count);
-  insert.bind(":settled", int(m.settled));
-  insert.bind(":launches", m.launches_per_sample);
-  insert.bind(":rotation", m.bytes_in_rotation);
-  insert.bind(":registers", m.facts.registers);
-  insert.bind(":spill", m.facts.spill_bytes);
-  insert.bind(":shared", m.facts.shared_bytes);
-  insert.bind(":blocks_per_unit", m.facts.blocks_per_unit);
-  insert.bind(":binary_hash", m.facts.binary_hash);
-  insert.bind(":clocks", m.clocks);
-  insert.bind(":message", m.message);
-  const bool written = insert.exec() == 1;
-  if (!written) return false;
+      :shared, :blocks_per_unit, :binary_hash, :clocks, :message))sql");
+  insert->bind(":sweep", sweep);
+  insert->bind(":config", m.key.config);
+  insert->bind(":run", run_id(m.provenance));
+  insert->bind(":measured_at", m.measured_at.empty() ? now : m.measured_at);
+  insert->bind(":outcome", to_string(m.outcome));
+  insert->bind(":eligible", int(m.eligible));
+  insert->bind(":is_base", 0);
+  bind_optional(*insert, ":time", ok ? m.time_us : std::nullopt);
+  bind_optional(*insert, ":lo", ok ? m.time_lo_us : std::nullopt);
+  bind_optional(*insert, ":hi", ok ? m.time_hi_us : std::nullopt);
+  bind_optional(*insert, ":max_error", m.max_error_ulp);
+  insert->bind(":algorithm", m.algorithm);
+  insert->bind(":block", m.block_size);
+  insert->bind(":rows_per_warp", m.rows_per_warp);
+  insert->bind(":vector", m.vector_width);
+  insert->bind(":split", m.split_count);
+  insert->bind(":extra", m.extra_axes);
+  insert->bind(":samples", m.sample_count);
+  insert->bind(":settled", int(m.settled));
+  insert->bind(":launches", m.launches_per_sample);
+  insert->bind(":rotation", m.bytes_in_rotation);
+  insert->bind(":registers", m.facts.registers);
+  insert->bind(":spill", m.facts.spill_bytes);
+  insert->bind(":shared", m.facts.shared_bytes);
+  insert->bind(":blocks_per_unit", m.facts.blocks_per_unit);
+  insert->bind(":binary_hash", m.facts.binary_hash);
+  insert->bind(":clocks", m.clocks);
+  insert->bind(":message", m.message);
+  insert->exec();
   const auto id = db.getLastInsertRowid();
   if (!m.samples_us.empty()) {
-    SQLite::Statement samples(db, "INSERT INTO sample (measurement_id, samples_us) VALUES (?, ?)");
-    SQLite::bind(samples, id, to_json(m.samples_us));
-    samples.exec();
+    auto samples = prepare("INSERT INTO sample (measurement_id, samples_us) VALUES (?, ?)");
+    SQLite::bind(*samples, id, to_json(m.samples_us));
+    samples->exec();
   }
-  if (m.is_base) {  // a sweep has one base, the one named last
-    SQLite::Statement others(db, "UPDATE measurement SET is_base = 0 WHERE sweep_id = ? AND config <> ? AND is_base");
-    SQLite::bind(others, sweep, m.key.config);
-    others.exec();
-  }
-  SQLite::Statement touch(db, R"sql(
+  if (m.is_base) set_base(sweep, m.key.config);
+  auto touch = prepare(R"sql(
     UPDATE sweep SET revision = revision + 1, last_used_at = max(last_used_at, ?) WHERE id = ?)sql");
-  SQLite::bind(touch, m.measured_at.empty() ? now : m.measured_at, sweep);
-  touch.exec();
+  SQLite::bind(*touch, m.measured_at.empty() ? now : m.measured_at, sweep);
+  touch->exec();
   return true;
 }
 
@@ -236,14 +255,7 @@ void Database::begin_sweep(const MeasurementKey& key, std::optional<std::int64_t
     if (space_size) touch.bind(":size", *space_size);
     touch.bind(":sweep", sweep);
     touch.exec();
-    if (!base_config.empty()) {
-      SQLite::Statement base(impl_->db, R"sql(
-        UPDATE measurement SET is_base = (config = :base) WHERE sweep_id = :sweep
-          AND EXISTS (SELECT 1 FROM measurement b WHERE b.sweep_id = :sweep AND b.config = :base))sql");
-      base.bind(":base", base_config);
-      base.bind(":sweep", sweep);
-      base.exec();
-    }
+    if (!base_config.empty() && impl_->find_measurement(sweep, base_config) != 0) impl_->set_base(sweep, base_config);
     return 0;
   });
 }

@@ -3,26 +3,55 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "db/database.hpp"
 #include "db/transaction.hpp"
 
 namespace rowtune::db {
 
+/// A statement borrowed from the cache; reset when given back, so that it holds no lock.
+class Prepared {
+ public:
+  explicit Prepared(SQLite::Statement& statement) : statement_(statement) {}
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+  ~Prepared() {
+    statement_.tryReset();
+    statement_.clearBindings();
+  }
+  SQLite::Statement& operator*() { return statement_; }
+  SQLite::Statement* operator->() { return &statement_; }
+
+ private:
+  SQLite::Statement& statement_;
+};
+
 struct Database::Impl {
+  Impl(SQLite::Database opened, std::string name) : db(std::move(opened)), path(std::move(name)) {}
+
   SQLite::Database db;
   std::string path;
-  std::int64_t saved = 0;  ///< results committed through this object
+  std::int64_t saved = 0;                                    ///< results committed through this object
+  std::map<std::string_view, SQLite::Statement> statements;  ///< by their text, which is a literal
 
-  /// Ids of the row with these values, made when missing. Inside a write transaction.
-  std::int64_t device_id(const std::string& model, const std::string& limits);
+  /// Preparing costs more than most of our statements take to run.
+  Prepared prepare(std::string_view literal);
+
+  /// Ids of the row with these values; 0 when there is none.
+  std::int64_t find_device(const MeasurementKey& key);
+  std::int64_t find_workload(const Workload& workload);
+  std::int64_t find_sweep(const MeasurementKey& key);
+  std::int64_t find_measurement(std::int64_t sweep, const std::string& config);
+  /// The same, made when missing. Inside a write transaction.
   std::int64_t workload_id(const Workload& workload);
   std::int64_t sweep_id(const MeasurementKey& key);
   std::int64_t run_id(const Provenance& provenance);
-  /// 0 when the file has no such sweep.
-  std::int64_t find_sweep(const MeasurementKey& key);
+  /// Makes this measured config the base of the sweep: a sweep has one base, the one named last.
+  void set_base(std::int64_t sweep, const std::string& config);
 
   bool insert(const Measurement& m, bool replace, const std::string& now);
 

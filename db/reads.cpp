@@ -52,8 +52,9 @@ constexpr const char* order =
 /// Without `max_error_ulp` and `uuid` the views answer; with them the ranking is made anew among what passes.
 std::vector<BestRow> ranked_rows(SQLite::Database& db, const BestQuery& query, std::int64_t top) {
   const bool filtered = query.max_error_ulp || query.uuid;
-  const auto selection = leaderboard_sql(
-      workload_filter, "(:max_error IS NULL OR m.max_error_ulp <= :max_error) AND (:uuid IS NULL OR r.uuid = :uuid)");
+  const auto selection = leaderboard_sql(top == 1 ? Ranks::winner : Ranks::all, workload_filter,
+                                         "(:max_error IS NULL OR m.max_error_ulp <= :max_error) "
+                                         "AND (:uuid IS NULL OR m.run_id IN (SELECT id FROM run WHERE uuid = :uuid))");
   SQLite::Statement statement(
       db, fmt::format("SELECT {} FROM ({}) WHERE (:top < 0 OR rank <= :top) AND (NOT :filtered OR rank IS NOT NULL){}",
                       leaderboard_columns, selection, order));

@@ -34,6 +34,8 @@ CREATE TABLE workload (
   UNIQUE (op, dtype, rows, cols, ld, off, regime, options)
 ) STRICT;
 
+CREATE INDEX workload_by_ceiling ON workload (cols, ceiling_rows, dtype, regime);
+
 CREATE TABLE sweep (
   id                 INTEGER PRIMARY KEY,
   device_id          INTEGER NOT NULL REFERENCES device,
@@ -92,6 +94,8 @@ CREATE TABLE measurement (
   CHECK ((outcome = 'ok') = (time_us IS NOT NULL))
 ) STRICT;
 CREATE INDEX measurement_by_run ON measurement (run_id);
+CREATE INDEX measurement_by_time ON measurement (sweep_id, time_us, config) WHERE eligible = 1 AND outcome = 'ok';
+CREATE UNIQUE INDEX measurement_base ON measurement (sweep_id) WHERE is_base = 1;
 
 CREATE TABLE sample (  -- apart from the measurement, so that reading medians does not page through samples
   measurement_id INTEGER PRIMARY KEY REFERENCES measurement ON DELETE CASCADE,

@@ -32,10 +32,12 @@ void migrate(SQLite::Database& db, const std::vector<Migration>& list,
 void drop_views(SQLite::Database& db);
 void create_views(SQLite::Database& db);
 
-/// The select behind the view `leaderboard`. The two filters are SQL conditions over `w` (workload), `v` (device) and
-/// `r` (run), `m` (measurement); `1` filters nothing. One text for the view and for parametrised queries, so that they
-/// cannot disagree.
-std::string leaderboard_sql(std::string_view workload_filter, std::string_view config_filter);
+enum class Ranks { winner, all };
+
+/// The select behind the views `best` (winner) and `leaderboard` (all). The two filters are SQL conditions over `w`
+/// (workload) and `v` (device), and over `m` (measurement); `1` filters nothing. One text for the view and for
+/// parametrised queries, so that they cannot disagree.
+std::string leaderboard_sql(Ranks ranks, std::string_view workload_filter, std::string_view config_filter);
 
 /// The columns of `best` and `leaderboard`, in order, separated by commas.
 extern const std::string_view leaderboard_columns;

@@ -16,67 +16,73 @@ FROM (SELECT *, row_number() OVER (PARTITION BY device_id, workload_id ORDER BY 
       FROM sweep WHERE revision > 0)
 WHERE age = 1)sql";
 
-// Ranks the configs of each current sweep. Windows carry few columns; the rest is joined by id afterwards.
-//   selectable: ran right, allowed to win, and passes the filter
-//   honoured:   a decision is there, made on exactly these measurements, for a selectable config not slower than base
-//   is_tie:     in the decision's tie set, else: its interval overlaps that of the fastest
-//   rank 1:     the decided config, else the base if it ties, else the fastest; unselectable configs have none
-std::string ranking(std::string_view workload_filter, std::string_view config_filter) {
+// Whether measurement `m`, selectable, is among the ties of its sweep's verdict `k`.
+constexpr std::string_view is_tie = R"sql(
+  CASE WHEN k.decided_id IS NOT NULL
+       THEN m.id = k.decided_id OR EXISTS (SELECT 1 FROM decision_tie t
+                                           WHERE t.sweep_id = m.sweep_id AND t.config = m.config)
+       ELSE coalesce(m.time_lo_us, m.time_us) <= k.fastest_hi AND coalesce(m.time_hi_us, m.time_us) >= k.fastest_lo
+  END)sql";
+
+// What is decided about each current sweep, one row a sweep. `selectable` configs ran right, may win and pass the
+// filter.
+//   fastest_id: the selectable config with the least median
+//   decided_id: of a decision that is honoured: made on exactly these measurements, for a selectable config that is not
+//               slower than the base
+//   winner_id:  the decided config, else the base if its interval overlaps that of the fastest, else the fastest
+// Look-ups by index, one a sweep, instead of windows over all measurements: 20 times faster.
+std::string verdict(std::string_view workload_filter, std::string_view config_filter) {
   return fmt::format(R"sql(
-candidate AS (
-  SELECT m.id, m.sweep_id, m.config, m.is_base, m.time_us, d.config AS decided,
-         coalesce(m.time_lo_us, m.time_us) AS lo, coalesce(m.time_hi_us, m.time_us) AS hi,
-         m.eligible AND m.outcome = 'ok' AND ({1}) AS selectable
-  FROM current_sweep s
-  JOIN workload w ON w.id = s.workload_id
-  JOIN device v ON v.id = s.device_id
-  JOIN measurement m ON m.sweep_id = s.id
-  JOIN run r ON r.id = m.run_id
-  LEFT JOIN decision d ON d.sweep_id = s.id AND d.revision = s.revision
+contest AS MATERIALIZED (
+  SELECT s.id AS sweep_id, s.device_id, s.workload_id,
+         (SELECT m.id FROM measurement m WHERE m.sweep_id = s.id AND m.eligible = 1 AND m.outcome = 'ok' AND ({1})
+          ORDER BY m.time_us, m.config LIMIT 1) AS fastest_id,
+         (SELECT m.id FROM measurement m WHERE m.sweep_id = s.id AND m.is_base = 1) AS base_id,
+         (SELECT m.id FROM measurement m WHERE m.sweep_id = s.id AND m.is_base = 1 AND m.eligible = 1
+                                           AND m.outcome = 'ok' AND ({1})) AS selectable_base_id,
+         (SELECT m.id FROM decision d JOIN measurement m ON m.sweep_id = d.sweep_id AND m.config = d.config
+          WHERE d.sweep_id = s.id AND d.revision = s.revision AND m.eligible = 1 AND m.outcome = 'ok' AND ({1}))
+           AS candidate_id
+  FROM current_sweep s JOIN workload w ON w.id = s.workload_id JOIN device v ON v.id = s.device_id
   WHERE {0}
 ),
-compared AS (
-  SELECT *,
-         max(CASE WHEN is_base THEN time_us END) OVER fastest_first AS base_time_us,
-         max(CASE WHEN is_base THEN config END) OVER fastest_first AS base_config,
-         first_value(CASE WHEN selectable THEN lo END) OVER fastest_first AS fastest_lo,
-         first_value(CASE WHEN selectable THEN hi END) OVER fastest_first AS fastest_hi,
-         max(CASE WHEN selectable AND config = decided THEN time_us END) OVER fastest_first AS decided_time_us
-  FROM candidate
-  WINDOW fastest_first AS (PARTITION BY sweep_id ORDER BY selectable DESC, time_us, config
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-),
-tied AS (
-  SELECT *, decided_time_us IS NOT NULL AND decided_time_us <= coalesce(base_time_us, decided_time_us) AS honoured
-  FROM compared
+intervals AS (
+  SELECT k.*, b.config AS base_config, b.time_us AS base_time_us,
+         coalesce(f.time_lo_us, f.time_us) AS fastest_lo, coalesce(f.time_hi_us, f.time_us) AS fastest_hi,
+         coalesce(b.time_lo_us, b.time_us) AS base_lo, coalesce(b.time_hi_us, b.time_us) AS base_hi,
+         CASE WHEN c.time_us <= coalesce(b.time_us, c.time_us) THEN c.id END AS decided_id
+  FROM contest k
+  LEFT JOIN measurement f ON f.id = k.fastest_id
+  LEFT JOIN measurement b ON b.id = k.base_id
+  LEFT JOIN measurement c ON c.id = k.candidate_id
 ),
 judged AS (
-  SELECT *,
-         CASE WHEN NOT selectable THEN 0
-              WHEN honoured THEN config = decided OR EXISTS (SELECT 1 FROM decision_tie t
-                                                             WHERE t.sweep_id = tied.sweep_id AND t.config = tied.config)
-              ELSE lo <= fastest_hi AND hi >= fastest_lo END AS is_tie
-  FROM tied
+  SELECT *, CASE WHEN decided_id IS NOT NULL THEN decided_id
+                 WHEN selectable_base_id IS NOT NULL AND base_lo <= fastest_hi AND base_hi >= fastest_lo
+                 THEN selectable_base_id
+                 ELSE fastest_id END AS winner_id
+  FROM intervals
 ),
-ranked AS (
-  SELECT id, sweep_id, base_time_us, base_config, honoured, selectable, is_tie,
-         sum(is_tie) OVER (PARTITION BY sweep_id) AS tie_count,
-         row_number() OVER (PARTITION BY sweep_id
-                            ORDER BY selectable DESC,
-                                     CASE WHEN honoured THEN config = decided ELSE is_tie AND is_base END DESC,
-                                     time_us, config) AS place
-  FROM judged
+verdict AS MATERIALIZED (
+  SELECT k.*, (SELECT count(*) FROM measurement m WHERE m.sweep_id = k.sweep_id AND m.eligible = 1
+                                                    AND m.outcome = 'ok' AND ({1}) AND ({2})) AS tie_count
+  FROM judged k
 ))sql",
-                     workload_filter, config_filter);
+                     workload_filter, config_filter, is_tie);
 }
 
-// The chosen copy of each contiguous shape: what a perfect kernel would need.
+// The chosen copy of each contiguous shape, and for every current sweep the time that its bytes would take at the
+// copy's bandwidth. CROSS JOIN keeps SQLite to this order: few copies, each with the few workloads of its bytes.
 std::string ceiling_view() {
   return "CREATE VIEW ceiling AS WITH" +
-         ranking("w.op = 'copy' AND w.ld = w.cols AND w.off = 0 AND w.options = '-'", "1") + R"sql(
-SELECT s.device_id, w.dtype, w.regime, w.rows, w.cols, w.bytes, m.time_us, m.config
-FROM ranked k JOIN measurement m ON m.id = k.id JOIN sweep s ON s.id = k.sweep_id JOIN workload w ON w.id = s.workload_id
-WHERE k.place = 1 AND k.selectable)sql";
+         verdict("w.op = 'copy' AND w.ld = w.cols AND w.off = 0 AND w.options = '-'", "1") + R"sql(
+SELECT s.id AS sweep_id, k.sweep_id AS copy_sweep_id, m.config AS copy_config, m.time_us AS copy_time_us,
+       m.time_us * (1.0 * w.bytes / nullif(c.bytes, 0)) AS time_us
+FROM verdict k
+CROSS JOIN measurement m ON m.id = k.winner_id
+CROSS JOIN workload c ON c.id = k.workload_id
+CROSS JOIN workload w ON w.cols = c.cols AND w.ceiling_rows = c.rows AND w.dtype = c.dtype AND w.regime = c.regime
+CROSS JOIN current_sweep s ON s.workload_id = w.id AND s.device_id = k.device_id)sql";
 }
 
 constexpr const char* failures = R"sql(
@@ -94,6 +100,7 @@ WHERE m.outcome <> 'ok')sql";
 // `older_results` counts what the file holds of the same workload under another toolchain, source or protocol.
 constexpr const char* coverage = R"sql(
 CREATE VIEW coverage AS
+WITH ceilings AS MATERIALIZED (SELECT sweep_id, time_us FROM ceiling)
 SELECT max(r.device) AS device, w.op, w.dtype, w.rows, w.cols, w.regime,
        count(*) AS measured, s.space_size,
        CASE WHEN s.space_size > 0 THEN 1.0 * count(*) / s.space_size END AS fraction,
@@ -112,8 +119,7 @@ JOIN workload w ON w.id = s.workload_id
 JOIN device v ON v.id = s.device_id
 JOIN measurement m ON m.sweep_id = s.id
 JOIN run r ON r.id = m.run_id
-LEFT JOIN ceiling c ON c.device_id = s.device_id AND c.dtype = w.dtype AND c.regime = w.regime
-                   AND c.rows = w.ceiling_rows AND c.cols = w.cols
+LEFT JOIN ceilings c ON c.sweep_id = s.id
 GROUP BY s.id)sql";
 
 // `latest`: from the newest run that did this experiment.
@@ -160,32 +166,48 @@ const std::string_view leaderboard_columns =
     "rank, eligible, is_base, is_tie, decided, settled, sample_count, registers, spill_bytes, shared_bytes, "
     "blocks_per_unit, extra_axes, bytes, ceiling_time_us, message, measured_at";
 
-std::string leaderboard_sql(std::string_view workload_filter, std::string_view config_filter) {
-  return "WITH" + ranking(workload_filter, config_filter) + R"sql(
+std::string leaderboard_sql(Ranks ranks, std::string_view workload_filter, std::string_view config_filter) {
+  const bool all = ranks == Ranks::all;
+  // The winner is known from the verdict; only the order of the others takes a sort.
+  const std::string_view place =
+      all ? "row_number() OVER (PARTITION BY sweep_id ORDER BY selectable DESC, id = winner_id DESC, time_us, config)"
+          : "1";
+  return "WITH" + verdict(workload_filter, config_filter) +
+         fmt::format(R"sql(,
+ceilings AS MATERIALIZED (SELECT sweep_id, time_us FROM ceiling),
+candidate AS (
+  SELECT m.id, m.sweep_id, m.time_us, m.config, k.base_config, k.base_time_us, k.decided_id, k.winner_id, k.tie_count,
+         m.eligible AND m.outcome = 'ok' AND ({1}) AS selectable,
+         m.eligible AND m.outcome = 'ok' AND ({1}) AND ({0}) AS is_tie
+  FROM verdict k JOIN measurement m ON {2}
+),
+placed AS (
+  SELECT *, {3} AS place FROM candidate
+)
 SELECT r.device, w.op, w.dtype, w.rows, w.cols, w.regime, m.config, m.block_size, m.rows_per_warp, m.vector_width,
        m.split_count, m.time_us, m.time_lo_us, m.time_hi_us, w.bytes / nullif(m.time_us, 0) / 1e3 AS gbps,
-       c.time_us * (1.0 * w.bytes / nullif(c.bytes, 0)) / nullif(m.time_us, 0) AS ceiling_fraction,
-       k.base_config, k.base_time_us, CASE WHEN k.is_tie THEN k.tie_count - 1 ELSE 0 END AS ties, m.max_error_ulp,
-       m.outcome AS status, k.base_time_us / nullif(m.time_us, 0) AS gain_over_base, w.ld, w.off, w.options,
-       m.algorithm, v.model AS device_model, v.limits AS device_limits, s.toolchain, s.source_fingerprint, s.protocol,
-       CASE WHEN k.selectable THEN k.place END AS rank, m.eligible, m.is_base, k.is_tie, k.honoured AS decided,
-       m.settled, m.sample_count, m.registers, m.spill_bytes, m.shared_bytes, m.blocks_per_unit, m.extra_axes, w.bytes,
-       c.time_us * (1.0 * w.bytes / nullif(c.bytes, 0)) AS ceiling_time_us, m.message, m.measured_at
-FROM ranked k
-JOIN measurement m ON m.id = k.id
+       c.time_us / nullif(m.time_us, 0) AS ceiling_fraction, p.base_config, p.base_time_us,
+       CASE WHEN p.is_tie THEN p.tie_count - 1 ELSE 0 END AS ties, m.max_error_ulp, m.outcome AS status,
+       p.base_time_us / nullif(m.time_us, 0) AS gain_over_base, w.ld, w.off, w.options, m.algorithm,
+       v.model AS device_model, v.limits AS device_limits, s.toolchain, s.source_fingerprint, s.protocol,
+       CASE WHEN p.selectable THEN p.place END AS rank, m.eligible, m.is_base, p.is_tie,
+       p.decided_id IS NOT NULL AS decided, m.settled, m.sample_count, m.registers, m.spill_bytes, m.shared_bytes,
+       m.blocks_per_unit, m.extra_axes, w.bytes, c.time_us AS ceiling_time_us, m.message, m.measured_at
+FROM placed p
+JOIN measurement m ON m.id = p.id
 JOIN run r ON r.id = m.run_id
-JOIN sweep s ON s.id = k.sweep_id
+JOIN sweep s ON s.id = p.sweep_id
 JOIN workload w ON w.id = s.workload_id
 JOIN device v ON v.id = s.device_id
-LEFT JOIN ceiling c ON c.device_id = s.device_id AND c.dtype = w.dtype AND c.regime = w.regime
-                   AND c.rows = w.ceiling_rows AND c.cols = w.cols)sql";
+LEFT JOIN ceilings c ON c.sweep_id = p.sweep_id)sql",
+                     is_tie, config_filter, all ? "m.sweep_id = k.sweep_id" : "m.id = k.winner_id", place);
 }
 
 void create_views(SQLite::Database& db) {
   db.exec(current_sweep);
   db.exec(ceiling_view());
-  db.exec("CREATE VIEW leaderboard AS " + leaderboard_sql("1", "1"));
-  db.exec(fmt::format("CREATE VIEW best AS SELECT {} FROM leaderboard WHERE rank = 1", leaderboard_columns));
+  db.exec("CREATE VIEW leaderboard AS " + leaderboard_sql(Ranks::all, "1", "1"));
+  db.exec("CREATE VIEW best AS " + leaderboard_sql(Ranks::winner, "1", "1"));
   for (const char* view : {failures, coverage, stability, baselines, accuracy}) db.exec(view);
 }
 
