@@ -15,15 +15,14 @@ enum DtypeCode { code_f32 = 0, code_f16 = 1, code_bf16 = 2 };
 /// Distance between neighbouring numbers of the dtype at |v| (in the subnormal range: the smallest subnormal).
 ROWTUNE_FUNCTION double ulp_at(int dtype, double v) {
   const int digits = dtype == code_f32 ? 24 : dtype == code_f16 ? 11 : 8;
-  const int lowest = dtype == code_f16 ? -14 : -126;
   double magnitude = v < 0 ? -v : v;
-  int exponent = lowest;
-  double power = dtype == code_f16 ? 6.103515625e-05 : 1.1754943508222875e-38;  // 2^lowest
-  // Binary search by squaring would be faster; a loop over at most 254 steps is never hot beside fp64 exponentials.
-  while (magnitude >= 2 * power && exponent < 127) {
-    power *= 2;
-    ++exponent;
-  }
+  if (!(magnitude <= 1e300)) magnitude = 1e300;
+  double power = dtype == code_f16 ? 6.103515625e-05 : 1.1754943508222875e-38;  // the smallest normal number
+  // The largest power of two at most |v|, by steps of 2^128, 2^64, ... 2.
+  const double steps[8] = {
+      340282366920938463463374607431768211456.0, 18446744073709551616.0, 4294967296.0, 65536.0, 256.0, 16.0, 4.0, 2.0};
+  for (int i = 0; i < 8; ++i)
+    if (magnitude >= power * steps[i]) power *= steps[i];
   double ulp = power;
   for (int i = 1; i < digits; ++i) ulp *= 0.5;
   return ulp;

@@ -1,0 +1,167 @@
+#include "kernels/cuda/cuda_bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/cuda/slots.hpp"
+#include "kernels/space.hpp"
+
+namespace rowtune::cuda {
+namespace {
+
+/// How a workload is rotated and how many launches make a sample.
+struct Rotation {
+  std::int64_t slots = 1;
+  std::int64_t launches = 1;
+  bool flush = false;  ///< the slots do not push each other out of the cache: read another buffer before each replay
+
+  static Rotation of(const Workload& w, const DeviceInfo& device) {
+    constexpr std::int64_t most_launches = 1000;                                   // of one graph
+    constexpr double sample_us = 1000;                                             // aimed at
+    constexpr std::int64_t cache_multiples = 5;                                    // between two touches of an address
+    const double floor_us = 1.2;                                                   // of a launch inside a graph
+    const double bandwidth = device.peak_gbps > 0 ? device.peak_gbps * 1e3 : 1e6;  // bytes per microsecond
+    const double estimate = floor_us + static_cast<double>(bytes_moved(w)) / bandwidth;
+    const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(sample_us / estimate) + 1, 4, most_launches);
+    Rotation r;
+    if (w.regime == Regime::warm) {
+      r.launches = wanted;
+      // In place, each launch needs inputs of its own, restored before the sample.
+      r.slots = 1;
+      return r;
+    }
+    const std::int64_t slot = Slots::bytes_of_slot(w);
+    const std::int64_t apart = cache_multiples * device.cache_bytes;
+    r.slots = std::clamp<std::int64_t>((apart + slot - 1) / slot, 2, most_launches);
+    const std::int64_t room =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(0.8 * static_cast<double>(device.memory_bytes)) / slot);
+    r.slots = std::min(r.slots, room);
+    r.launches = (std::max(wanted, r.slots) + r.slots - 1) / r.slots * r.slots;
+    if (r.slots == most_launches) r.launches = most_launches;
+    r.flush = r.slots * slot < apart;
+    if (r.flush) r.launches = r.slots;  // an address comes once between two flushes
+    return r;
+  }
+};
+
+class CudaKernel;
+
+/// Shared by the kernels of a workload.
+struct Shared {
+  Workload workload;
+  DeviceInfo device;
+  CompileFunction compile;
+  Rotation rotation;
+  Stream stream;
+  Slots slots;
+  OracleKernels oracle;
+  DeviceBuffer scratch;
+  Event start, stop;
+
+  Shared(const Workload& w, const DeviceInfo& d, const CompileFunction& c)
+      : workload(w),
+        device(d),
+        compile(c),
+        rotation(Rotation::of(w, d)),
+        slots(w, rotation.slots),
+        oracle(w, c),
+        scratch(rotation.flush ? 2 * d.cache_bytes / 16 * 16 : 0) {
+    if (scratch.data())
+      check(cudaMemsetAsync(scratch.data(), 0, static_cast<std::size_t>(scratch.bytes()), stream),
+            "clearing the flush buffer");
+    oracle.fill(slots, stream);
+    stream.wait("filling the buffers");
+  }
+};
+
+class CudaKernel : public Kernel {
+ public:
+  CudaKernel(std::shared_ptr<Shared> shared, const Config& config)
+      : shared_(std::move(shared)),
+        binary_(shared_->compile(plan_kernel(shared_->workload, config).source)),
+        loaded_(plan_kernel(shared_->workload, config), binary_.cubin, shared_->device),
+        workspace_(loaded_.plan().workspace_bytes) {
+    if (workspace_.data())
+      check(cudaMemsetAsync(workspace_.data(), 0, static_cast<std::size_t>(workspace_.bytes()), shared_->stream),
+            "clearing the workspace");
+  }
+
+  KernelFacts facts() const override {
+    KernelFacts facts = loaded_.facts();
+    facts.binary_hash = binary_.hash;
+    return facts;
+  }
+
+  Verification verify() override {
+    const Shared& s = *shared_;
+    s.oracle.restore(s.slots, 1, s.stream);
+    enqueue(0);
+    Verification v = s.oracle.check(s.slots, loaded_.plan().depth, s.stream);
+    if (s.workload.options.in_place) s.oracle.restore(s.slots, 1, s.stream);
+    return v;
+  }
+
+  double sample() override {
+    const Shared& s = *shared_;
+    if (!graph_)
+      graph_.emplace(s.stream, [&] {
+        for (std::int64_t i = 0; i < s.rotation.launches; ++i) enqueue(i % s.slots.count());
+      });
+    if (s.workload.options.in_place) s.oracle.restore(s.slots, s.slots.count(), s.stream);
+    if (s.rotation.flush) s.oracle.flush(s.scratch, s.stream);
+    check(cudaEventRecord(s.start, s.stream), "recording an event");
+    graph_->replay(s.stream);
+    check(cudaEventRecord(s.stop, s.stream), "recording an event");
+    s.stream.wait("running the kernel");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, s.start, s.stop), "reading the time");
+    return static_cast<double>(milliseconds) * 1e3 / static_cast<double>(s.rotation.launches);
+  }
+
+  void launch() override {
+    enqueue(0);
+    shared_->stream.wait("running the kernel");
+  }
+
+ private:
+  void enqueue(std::int64_t slot) const {
+    RowArgs args = shared_->slots.args(slot);
+    args.workspace = workspace_.data();
+    if (args.rows == 0 || args.cols == 0) return;
+    loaded_.launch(args, shared_->stream);
+  }
+
+  std::shared_ptr<Shared> shared_;
+  Binary binary_;
+  LoadedPlan loaded_;
+  DeviceBuffer workspace_;
+  std::optional<Graph> graph_;
+};
+
+class CudaBench : public Bench {
+ public:
+  CudaBench(const Workload& w, const DeviceInfo& d, const CompileFunction& c)
+      : shared_(std::make_shared<Shared>(w, d, c)) {}
+  std::unique_ptr<Kernel> load(const Config& config) override { return std::make_unique<CudaKernel>(shared_, config); }
+  std::int64_t launches_per_sample() const override { return shared_->rotation.launches; }
+  std::int64_t bytes_in_rotation() const override {
+    return shared_->rotation.slots * Slots::bytes_of_slot(shared_->workload);
+  }
+
+ private:
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Bench> make_bench(const Workload& w, const DeviceInfo& device, const CompileFunction& compile) {
+  if (w.regime == Regime::overlapped)
+    throw ConfigFailure(Outcome::launch_error,
+                        "the overlapped regime needs kernels that take part in programmatic dependent launch, and none "
+                        "do yet; use --regime cold or warm");
+  return std::make_unique<CudaBench>(w, device, compile);
+}
+
+}  // namespace rowtune::cuda
