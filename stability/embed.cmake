@@ -1,0 +1,30 @@
+# rowtune_embed(TARGET files...): makes the files part of the program with the assembler's .incbin, and
+# generates `std::string_view embedded(std::string_view name)` for them; names are paths relative to this folder, but
+# absolute paths go by their file name.
+function(rowtune_embed target)
+  set(assembly "")
+  set(declarations "")
+  set(table "")
+  set(paths "")
+  set(index 0)
+  foreach(file IN LISTS ARGN)
+    if(IS_ABSOLUTE ${file})
+      set(path ${file})
+      get_filename_component(name ${file} NAME)
+    else()
+      set(path ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+      set(name ${file})
+    endif()
+    list(APPEND paths ${path})
+    string(APPEND assembly
+           "    \".globl rowtune_embedded_${index}\\n\"\n    \"rowtune_embedded_${index}:\\n.incbin \\\"${path}\\\"\\n\"\n"
+           "    \".globl rowtune_embedded_end_${index}\\nrowtune_embedded_end_${index}:\\n.byte 0\\n\"\n")
+    string(APPEND declarations "extern const char rowtune_embedded_${index}[], rowtune_embedded_end_${index}[];\n")
+    string(APPEND table "    {\"${name}\", rowtune_embedded_${index}, rowtune_embedded_end_${index}},\n")
+    math(EXPR index "${index} + 1")
+  endforeach()
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp)
+  configure_file(embedded.cpp.in ${generated} @ONLY)
+  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS "${paths}")
+  target_sources(${target} PRIVATE ${generated})
+endfunction()
