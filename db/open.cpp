@@ -95,17 +95,13 @@ std::string uri_of(const std::string& path, const char* parameters) {
   return uri + parameters;
 }
 
-/// The file alone is the whole truth: no locks, and no files made beside it.
-SQLite::Database open_immutable(const std::string& path) {
-  return {uri_of(path, "?immutable=1"), SQLite::OPEN_READONLY | SQLite::OPEN_URI};
-}
-
 /// Refuses, through a connection that cannot write, somebody else's database. An empty one may become ours.
 void check_not_foreign(const std::string& path, const Header& header, const Settings& settings) {
   bool empty = false;
   if (!(header.has_log && log_in_use(path))) {
-    auto probe =
-        header.has_log ? open_immutable(path) : SQLite::Database(path, SQLite::OPEN_READONLY, settings.busy_timeout_ms);
+    // Immutable: the file alone is the whole truth, and nothing is made beside it, as reading through a log would.
+    SQLite::Database probe(uri_of(path, header.has_log ? "?immutable=1" : ""), SQLite::OPEN_READONLY | SQLite::OPEN_URI,
+                           settings.busy_timeout_ms);
     const int id = probe.execAndGet("PRAGMA application_id").getInt();
     const int objects = probe.execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
     empty = id == application_id || (id == 0 && objects == 0);  // ours: another process made it just now
@@ -140,12 +136,6 @@ void choose_journal(SQLite::Database& db, const std::string& path) {
   }
 }
 
-SQLite::Database open_reader(const std::string& path, const Settings& settings) {
-  // Reading through a log takes a shared-memory file, which cannot be made in a folder that cannot be written.
-  if (!accessible(folder_of(path), W_OK) && !log_in_use(path)) return open_immutable(path);
-  return {path, SQLite::OPEN_READONLY, settings.busy_timeout_ms};
-}
-
 SQLite::Database open_checked(const std::string& path, Database::Mode mode, const Settings& settings,
                               const std::vector<Migration>& list) {
   if (path.empty()) throw EnvironmentError("database: the file name is empty");
@@ -161,7 +151,13 @@ SQLite::Database open_checked(const std::string& path, Database::Mode mode, cons
     if (!header.is_ours) check_not_foreign(path, header, settings);
   }
   if (!writing) {
-    auto db = open_reader(path, settings);
+    // A connection that could write cleans its log's files up when it closes; one that cannot leaves them lying.
+    const bool tidy = accessible(path, W_OK) && accessible(folder_of(path), W_OK);
+    SQLite::Database db(reader_uri(path, tidy),
+                        (tidy ? SQLite::OPEN_READWRITE : SQLite::OPEN_READONLY) | SQLite::OPEN_URI,
+                        settings.busy_timeout_ms);
+    sqlite3_db_config(db.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_in_use(path), nullptr);
+    db.exec("PRAGMA query_only = ON");
     check_version(db, path, mode, list.back().version);
     return db;
   }
@@ -171,7 +167,7 @@ SQLite::Database open_checked(const std::string& path, Database::Mode mode, cons
     sqlite3_db_config(probe.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_in_use(path), nullptr);
     check_version(probe, path, mode, list.back().version);
   }
-  SQLite::Database db(path, SQLite::OPEN_READWRITE, settings.busy_timeout_ms);
+  SQLite::Database db(uri_of(path, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_URI, settings.busy_timeout_ms);
   if (settings.max_pages > 0) db.execAndGet(fmt::format("PRAGMA max_page_count = {}", settings.max_pages));
   db.exec("PRAGMA foreign_keys = ON");
   migrate(db, list, create_views);
@@ -180,6 +176,12 @@ SQLite::Database open_checked(const std::string& path, Database::Mode mode, cons
 }
 
 }  // namespace
+
+std::string reader_uri(const std::string& path, bool tidy) {
+  // Reading through a log takes a shared-memory file, which cannot be made in a folder that cannot be written.
+  const bool immutable = !accessible(folder_of(path), W_OK) && !log_in_use(path);
+  return uri_of(path, immutable ? "?immutable=1" : tidy ? "?mode=rw" : "?mode=ro");
+}
 
 bool allows_write_ahead_log(long filesystem_type) {
   // From statfs(2) and the kernel's magic.h: NFS, SMB, CIFS, SMB2, 9p, FUSE (sshfs...), AFS, Ceph, Lustre, GPFS, Coda.
