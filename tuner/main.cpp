@@ -1,0 +1,105 @@
+// The program: a table of commands, and what their exceptions mean as exit codes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/errors.hpp"
+#ifdef ROWTUNE_WITH_stability
+#include "stability/command.hpp"
+#endif
+#include "tuner/cli.hpp"
+#include "tuner/commands.hpp"
+#include "tuner/identity.hpp"
+#include "tuner/interrupt.hpp"
+
+namespace {
+
+using namespace rowtune;
+
+struct Command {
+  std::string name;
+  std::string summary;
+  int (*run)(const Arguments&);
+};
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> table{
+      {"devices", "what this machine offers, and why a device is unusable", devices_command},
+      // PENDING       {"space", "the configs of an operation, and what each constraint removed", space_command},
+      {"tune", "sweep, record, and print the winners", tune_command},
+      // PENDING       {"best", "the best configs of what was tuned: times, intervals, ties", best_command},
+      // PENDING       {"run", "one config again and again, checked and timed; for a profiler", run_command},
+      // PENDING       {"dispatch", "write the table of winners, or look a shape up in it", dispatch_command},
+      // PENDING       {"stability", "how wrong each method gets: the study, your data, or cases", stability_command},
+      // PENDING       {"report", "what the database holds, as a page, Markdown or CSV", report_command},
+      // PENDING       {"compare", "two databases side by side", compare_command},
+      // PENDING       {"merge", "join databases into one", merge_command},
+  };
+  return table;
+}
+
+std::string help() {
+  std::string text =
+      "rowtune tunes softmax, log-softmax, LayerNorm, RMSNorm and fused add + RMSNorm for a device and its shapes, "
+      "and\n"
+      "studies their numerical stability.\n\n"
+      "usage: rowtune COMMAND [options]\n\n";
+  for (const Command& command : commands()) text += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  text +=
+      "\nTune your shapes and ship the table of winners:\n"
+      "  rowtune tune --op softmax --dtype bf16 --shapes 4096x1000,64x50000 && rowtune dispatch --out table\n"
+      "Ask which config wins, by how much and how surely:\n"
+      "  rowtune best --op softmax --dtype bf16 --shape 4096x1000 --top 5\n"
+      "See how wrong one-pass variance or unsafe softmax gets:\n"
+      "  rowtune stability --quick --out study\n"
+      "\nrowtune help COMMAND tells more. Without a GPU everything works on the cpu device.\n";
+  return text;
+}
+
+int run_command_line(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print(help());
+    return exit_usage;
+  }
+  if (words[0] == "--version") {
+    print(fmt::format("rowtune {}\n", rowtune_version()));
+    return exit_done;
+  }
+  const bool help_wanted = words[0] == "help" || words[0] == "--help" || words[0] == "-h";
+  if (help_wanted && words.size() == 1) {
+    print(help());
+    return exit_done;
+  }
+  const std::string& name = words[help_wanted ? 1 : 0];
+  for (const Command& command : commands())
+    if (command.name == name)
+      return command.run(help_wanted ? Arguments{"--help"} : Arguments(words.begin() + 1, words.end()));
+
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.push_back(command.name);
+  const std::string meant = nearest(name, names);
+  throw UsageError(fmt::format("there is no command '{}'{}; rowtune help lists them", name,
+                               meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  prepare_standard_streams();
+  const auto failed = [](const std::exception& error, int code) {
+    tell(fmt::format("rowtune: {}\n", error.what()));
+    return code;
+  };
+  try {
+    return run_command_line({argv + std::min(argc, 1), argv + argc});
+  } catch (const UsageError& error) {
+    return failed(error, exit_usage);
+  } catch (const EnvironmentError& error) {
+    return failed(error, exit_environment);
+  } catch (const std::exception& error) {  // NotFoundError and ConfigFailure among them
+    return failed(error, exit_failed);
+  }
+}
