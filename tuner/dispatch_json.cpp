@@ -1,0 +1,254 @@
+// Dispatch tables as JSON: deterministic out, strict in.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "tuner/dispatch_table.hpp"
+
+namespace rowtune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* schema_name = "rowtune-dispatch";
+constexpr int schema_version = 1;
+
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json json_of(const DispatchEntry& entry) {
+  const auto& e = entry.evidence;
+  return {{"rows", entry.rows},
+          {"cols", entry.cols},
+          {"alignment", entry.alignment},
+          {"config", entry.config},
+          {"evidence",
+           {{"time_us", e.time_us},
+            {"time_lo_us", number(e.time_lo_us)},
+            {"time_hi_us", number(e.time_hi_us)},
+            {"ceiling_fraction", number(e.ceiling_fraction)},
+            {"base_config", e.base_config},
+            {"base_time_us", number(e.base_time_us)},
+            {"gain_over_base", number(e.gain_over_base)},
+            {"ties", e.ties},
+            {"max_error_ulp", number(e.max_error_ulp)},
+            {"decided", e.decided},
+            {"toolchain", e.toolchain},
+            {"source_fingerprint", e.source_fingerprint},
+            {"protocol", e.protocol}}}};
+}
+
+/// A value in the document that knows where it is, so that every complaint names the place.
+class Node {
+ public:
+  Node(const Json& json, std::string where, const std::string& source)
+      : json_(json), where_(std::move(where)), source_(source) {}
+
+  Node operator[](const char* key) const {
+    if (!json_.is_object()) fail("an object");
+    const auto found = json_.find(key);
+    const auto place = where_.empty() ? std::string(key) : fmt::format("{}.{}", where_, key);
+    if (found == json_.end()) complain(source_, fmt::format("'{}' is missing", place));
+    return {*found, place, source_};
+  }
+  std::vector<Node> list() const {
+    if (!json_.is_array()) fail("a list");
+    std::vector<Node> nodes;
+    for (std::size_t i = 0; i < json_.size(); ++i)
+      nodes.emplace_back(json_[i], fmt::format("{}[{}]", where_, i), source_);
+    return nodes;
+  }
+  std::string text() const {
+    if (!json_.is_string()) fail("a text");
+    return json_.get<std::string>();
+  }
+  std::int64_t whole(std::int64_t low, std::int64_t high) const {
+    const bool fits =
+        json_.is_number_integer() && (!json_.is_number_unsigned() || json_.get<std::uint64_t>() <= INT64_MAX);
+    if (!fits || json_.get<std::int64_t>() < low || json_.get<std::int64_t>() > high)
+      fail(fmt::format("a whole number from {} to {}", low, high));
+    return json_.get<std::int64_t>();
+  }
+  double real() const {
+    if (!json_.is_number()) fail("a number");
+    return json_.get<double>();
+  }
+  std::optional<double> maybe_real() const { return json_.is_null() ? std::nullopt : std::optional(real()); }
+  bool flag() const {
+    if (!json_.is_boolean()) fail("true or false");
+    return json_.get<bool>();
+  }
+  /// A word of rowtune, such as an operation.
+  template <class Parse>
+  auto word(Parse parse) const {
+    const auto spelled = text();
+    try {
+      return parse(spelled);
+    } catch (const UsageError& error) {
+      complain(source_, fmt::format("'{}': {}", where_, error.what()));
+    }
+  }
+  [[noreturn]] void fail(const std::string& expected) const {
+    auto found = json_.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (found.size() > 60) found = found.substr(0, 57) + "...";
+    complain(source_,
+             fmt::format("'{}' should be {}, and is {}", where_.empty() ? "the whole" : where_, expected, found));
+  }
+  [[noreturn]] static void complain(const std::string& source, const std::string& what) {
+    throw EnvironmentError(
+        fmt::format("dispatch table '{}': {}; make it anew with `rowtune dispatch --out DIR`", source, what));
+  }
+
+ private:
+  const Json& json_;
+  std::string where_;
+  const std::string& source_;
+};
+
+DispatchEntry read_entry(const Node& node) {
+  constexpr std::int64_t extent = 2147483647;
+  DispatchEntry entry;
+  entry.rows = node["rows"].whole(0, extent);
+  entry.cols = node["cols"].whole(0, extent);
+  entry.alignment = static_cast<int>(node["alignment"].whole(1, 16));
+  entry.config = node["config"].text();
+  const auto evidence = node["evidence"];
+  auto& e = entry.evidence;
+  e.time_us = evidence["time_us"].real();
+  e.time_lo_us = evidence["time_lo_us"].maybe_real();
+  e.time_hi_us = evidence["time_hi_us"].maybe_real();
+  e.ceiling_fraction = evidence["ceiling_fraction"].maybe_real();
+  e.base_config = evidence["base_config"].text();
+  e.base_time_us = evidence["base_time_us"].maybe_real();
+  e.gain_over_base = evidence["gain_over_base"].maybe_real();
+  e.ties = static_cast<int>(evidence["ties"].whole(0, 1'000'000'000));
+  e.max_error_ulp = evidence["max_error_ulp"].maybe_real();
+  e.decided = evidence["decided"].flag();
+  e.toolchain = evidence["toolchain"].text();
+  e.source_fingerprint = evidence["source_fingerprint"].text();
+  e.protocol = static_cast<int>(evidence["protocol"].whole(0, 1'000'000'000));
+  return entry;
+}
+
+DispatchTable read_table(const Node& node) {
+  DispatchTable table;
+  table.device_model = node["device_model"].text();
+  table.device_limits = node["device_limits"].text();
+  table.op = node["op"].word(parse_operation);
+  table.dtype = node["dtype"].word(parse_dtype);
+  table.regime = node["regime"].word(parse_regime);
+  table.options = node["options"].word(parse_options);
+  for (const auto& entry : node["entries"].list()) table.entries.push_back(read_entry(entry));
+  return table;
+}
+
+[[noreturn]] void fail_io(const std::string& path, const char* doing) {
+  throw EnvironmentError(fmt::format("dispatch table '{}': {}: {}", path, doing, std::strerror(errno)));
+}
+
+/// Closed, and removed unless it got its final name.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& target)
+      : target_(target.string()), name_(fmt::format("{}.{}.tmp", target_, getpid())) {
+    descriptor_ = open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) fail_io(name_, "cannot be created");
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!renamed_) unlink(name_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write_all(const std::string& text) {
+    for (std::size_t done = 0; done < text.size();) {
+      const auto n = write(descriptor_, text.data() + done, text.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail_io(name_, "cannot be written");
+      done += static_cast<std::size_t>(n);
+    }
+    if (fsync(descriptor_) != 0) fail_io(name_, "cannot be written");
+  }
+  void take_its_place() {
+    if (std::rename(name_.c_str(), target_.c_str()) != 0) fail_io(target_, "cannot be replaced");
+    renamed_ = true;
+  }
+
+ private:
+  std::string target_, name_;
+  int descriptor_ = -1;
+  bool renamed_ = false;
+};
+
+}  // namespace
+
+std::string to_json(const DispatchTables& all) {
+  Json tables = Json::array();
+  for (const auto& t : all.tables) {
+    Json entries = Json::array();
+    for (const auto& entry : t.entries) entries.push_back(json_of(entry));
+    tables.push_back({{"device_model", t.device_model},
+                      {"device_limits", t.device_limits},
+                      {"op", to_string(t.op)},
+                      {"dtype", to_string(t.dtype)},
+                      {"regime", to_string(t.regime)},
+                      {"options", to_string(t.options)},
+                      {"entries", entries}});
+  }
+  const Json document = {{"schema", schema_name}, {"version", schema_version}, {"tables", tables}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+DispatchTables parse_dispatch(const std::string& json, const std::string& source) {
+  Json document;
+  try {
+    document = Json::parse(json);
+  } catch (const Json::parse_error& error) {
+    Node::complain(source, fmt::format("not JSON, or cut short, at byte {} of {}", error.byte, json.size()));
+  }
+  const Node root(document, "", source);
+  const auto name = root["schema"].text();
+  if (name != schema_name) Node::complain(source, fmt::format("schema is '{}', not '{}'", name, schema_name));
+  const auto version = root["version"].whole(1, 1'000'000'000);
+  if (version != schema_version)
+    Node::complain(source,
+                   fmt::format("version {} is not the version {} that this rowtune reads", version, schema_version));
+  DispatchTables tables;
+  for (const auto& table : root["tables"].list()) tables.tables.push_back(read_table(table));
+  return tables;
+}
+
+std::string write_dispatch(const DispatchTables& tables, const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    throw EnvironmentError(
+        fmt::format("folder '{}' cannot be made: {}; name another one with --out", folder, failed.message()));
+  const auto path = std::filesystem::path(folder) / "dispatch.json";
+  TemporaryFile file(path);
+  file.write_all(to_json(tables));
+  file.take_its_place();
+  return path.string();
+}
+
+DispatchTables read_dispatch(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_io(path, "cannot be opened");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) fail_io(path, "cannot be read");
+  return parse_dispatch(text, path);
+}
+
+}  // namespace rowtune
