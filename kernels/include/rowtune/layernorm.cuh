@@ -59,8 +59,10 @@ struct LayerNormOperation {
       for (int j = 0; j < V; ++j) count += mask.valid(j) ? 1 : 0;
       sum += tree_sum(x);
     });
+    // The shuffles are not in a branch: lanes of a warp may hold rows past the last one, which count nothing.
     count = lanes_sum<Team::lanes>(count);
-    const float mean = count == 0 ? 0.0f : quotient(lanes_sum<Team::lanes>(sum), static_cast<float>(count));
+    sum = lanes_sum<Team::lanes>(sum);
+    const float mean = count == 0 ? 0.0f : quotient(sum, static_cast<float>(count));
     return {{count, mean, lanes_sum<Team::lanes>(squares_about(view, mean))}};
   }
 

@@ -18,6 +18,15 @@ namespace rowtune {
 
 enum SoftmaxMethod { softmax_unsafe, softmax_threepass, softmax_online, softmax_folded };
 
+template <class View>
+struct KeepsFloats {
+  static constexpr bool value = false;
+};
+template <class K, class Team, Fill F>
+struct KeepsFloats<FloatView<K, Team, F>> {
+  static constexpr bool value = true;
+};
+
 /// softmax (exp(x - max) / sum) or, with Log, log_softmax ((x - max) - log(sum)).
 template <class K, SoftmaxMethod Method, bool Log>
 struct SoftmaxOperation {
@@ -28,9 +37,7 @@ struct SoftmaxOperation {
 
   /// Where the row is kept as floats, the exponentials replace the inputs and are not computed again.
   template <class View>
-  static constexpr bool keeps_exponentials = false;
-  template <class Team>
-  static constexpr bool keeps_exponentials<FloatView<K, Team, fill>> = !Log && Method == softmax_folded;
+  static constexpr bool keeps_exponentials = !Log && Method == softmax_folded && KeepsFloats<View>::value;
 
   struct Known {
     float origin;  ///< subtracted before the exponential
