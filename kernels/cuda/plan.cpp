@@ -175,7 +175,7 @@ Plan plan_kernel(const Workload& w, const Config& config) {
   const std::int64_t rows_per_block =
       config.algorithm == "lanes" ? config.block_size() / 32 * config.rows_per_warp() : 1;
   Launch launch{"rowtune_kernel", 0, false, 0, false, 1, 0};
-  const std::int64_t wanted = std::max<std::int64_t>(1, ceil_div(rows, rows_per_block) * plan.split);
+  const std::int64_t wanted = std::max<std::int64_t>(1, ceil_div(rows, rows_per_block)) * plan.split;
   launch.blocks = std::min(wanted, grid_limit / plan.split * plan.split);
   bool loop = launch.blocks < wanted;
 

@@ -101,13 +101,18 @@ inline void cluster_wait() { emulator::hooks::cluster_wait(); }
 inline void cluster_store(float* p, int rank, float value) { emulator::hooks::cluster_store(p, rank, value); }
 
 // ------------------------------------------------------------------------------------------------ global memory
-enum Hint { keep = 0, stream = 1 };
+enum Hint { keep = 0, stream = 1, pass = 2 };
 
 template <int H, class T>
 T global_load(const T* p) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
   emulator::hooks::global_load(p, sizeof(T));
   return *p;
+}
+/// A load of which only a part is wanted; the rest, a neighbouring row's, is dropped.
+template <int H, class T>
+T global_load_overhang(const T* p) {
+  return global_load<H>(p);
 }
 template <int H, class T>
 void global_store(T* p, T value) {
@@ -143,6 +148,9 @@ inline unsigned counter_add(unsigned* p, unsigned value) {
   return before;
 }
 inline void spin_pause() { emulator::hooks::spin_pause(); }
+inline unsigned funnel_shift(unsigned low, unsigned high, int bits) {
+  return static_cast<unsigned>(((static_cast<u64>(high) << 32) | low) >> bits);
+}
 inline void give_up() { emulator::hooks::give_up(); }
 
 // ------------------------------------------------------------------------------------- 16-bit floats, two in a word
