@@ -34,7 +34,7 @@ bool usable(const SoftmaxReference& r, Dtype arithmetic) {
 }  // namespace
 
 const char* to_string(BoundKind kind) {
-  return kind == BoundKind::none ? "" : kind == BoundKind::proven ? "proven" : "reference";
+  return kind == BoundKind::none ? "" : kind == BoundKind::proven ? "proven" : "heuristic";
 }
 
 Bound variance_bound(const MomentsChoice& choice, Dtype arithmetic, const MomentsReference& reference, double first,
@@ -63,12 +63,12 @@ Bound variance_bound(const MomentsChoice& choice, Dtype arithmetic, const Moment
       return {BoundKind::proven, (h + 4) * u * s * s + 2 * e * g * s + g * g * s * s + u};
     }
     case MomentsMethod::welford:
-      if (sequential) return {BoundKind::reference, (n + 4) * u + n * u * k + squared(n * u * k) + u};
-      return {BoundKind::reference, (h + 4) * u + h * u * k + squared(h * u * k) + u};
+      if (sequential) return {BoundKind::heuristic, (n + 4) * u + n * u * k + squared(n * u * k) + u};
+      return {BoundKind::heuristic, (h + 4) * u + h * u * k + squared(h * u * k) + u};
     case MomentsMethod::chan:
       break;
   }
-  return {BoundKind::reference, (3 * log_n + 3) * u + 2 * log_n * u * k + squared(log_n * u * k) + u};
+  return {BoundKind::heuristic, (3 * log_n + 3) * u + 2 * log_n * u * k + squared(log_n * u * k) + u};
 }
 
 Bound softmax_bound(const SoftmaxChoice& choice, const ArithmeticChoice& arithmetic, Dtype output,

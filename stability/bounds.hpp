@@ -26,7 +26,7 @@
 
 namespace rowtune::stability {
 
-enum class BoundKind { none, proven, reference };
+enum class BoundKind { none, proven, heuristic };
 const char* to_string(BoundKind kind);  ///< none: ""
 
 struct Bound {

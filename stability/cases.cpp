@@ -24,8 +24,11 @@ struct Setting {
 class Judge {
  public:
   Judge(const KnownCase& known, CaseVerdict& verdict) : known_(known), verdict_(verdict) {}
-  void compare(const std::string& quantity, double got, long double expected, long double tolerance) {
-    if (known_.tol >= 0) tolerance = known_.tol;
+  /// `index` of an output, or -1 for a statistic.
+  void compare(const char* quantity, std::int64_t index, double got, const Expected& known_value,
+               long double tolerance) {
+    const long double expected = known_value.value;
+    tolerance = (known_.tol >= 0 ? static_cast<long double>(known_.tol) : tolerance) + known_value.rounding;
     double score = 0;
     if (!std::isfinite(expected) || !std::isfinite(got)) {
       const bool same = std::isnan(expected) ? std::isnan(got) : static_cast<long double>(got) == expected;
@@ -37,7 +40,8 @@ class Judge {
     if (!(score <= 1)) verdict_.right = false;
     if (verdict_.detail.empty() || !(score <= verdict_.worst)) {
       verdict_.worst = score;
-      verdict_.detail = fmt::format("{} got {} expected {}", quantity, got, static_cast<double>(expected));
+      const std::string which = index < 0 ? quantity : fmt::format("{}[{}]", quantity, index);
+      verdict_.detail = fmt::format("{} got {} expected {}", which, got, static_cast<double>(expected));
     }
   }
   /// Half an ulp of the output dtype at the value and the setting's extra.
@@ -81,17 +85,18 @@ void judge_variance(const KnownCase& known, const MomentsReference& reference, c
   const auto variance = [&](const char* name, double value) {
     const auto expected = known.expected.find(name);
     if (expected == known.expected.end()) return;
-    const long double v = expected->second;
+    const long double v = expected->second.value;
     // k var = rms sd: written so that a variance of 0 has a tolerance too.
     const long double conditioned = std::fabs(v) + reference.rms * std::sqrt(std::fabs(v));
-    judge.compare(name, value, v,
+    judge.compare(name, -1, value, expected->second,
                   C * (hu * conditioned + hu * reference.rms * hu * reference.rms) + judge.rounding(s, v));
   };
   variance("var_pop", got.variance);
   variance("var_sample", got.sample_variance);
   if (const auto expected = known.expected.find("mean"); expected != known.expected.end()) {
-    const long double m = expected->second;
-    judge.compare("mean", got.mean, m, C * hu * std::max({1.0L, std::fabs(m), reference.rms}) + judge.rounding(s, m));
+    const long double m = expected->second.value;
+    judge.compare("mean", -1, got.mean, expected->second,
+                  C * hu * std::max({1.0L, std::fabs(m), reference.rms}) + judge.rounding(s, m));
   }
 }
 
@@ -111,15 +116,15 @@ void judge_softmax(const KnownCase& known, const SoftmaxReference& reference, lo
       run.softmax(0, out, flags);
     const long double range = std::min(reference.range(), 100.0L);
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const long double v = known.output[i];
+      const long double v = known.output[i].value;
       const long double size = std::max(std::fabs(v), logarithm ? 1.0L : 0.0L);
-      judge.compare(fmt::format("output[{}]", i), stored(known.dtype, arithmetic.type, out[i]), v,
-                    C * s.u * (s.h + range) * size + judge.rounding(s, v));
+      judge.compare("output", static_cast<std::int64_t>(i), stored(known.dtype, arithmetic.type, out[i]),
+                    known.output[i], C * s.u * (s.h + range) * size + judge.rounding(s, v));
     }
   }
   if (const auto expected = known.expected.find("logsumexp"); expected != known.expected.end()) {
-    const long double v = expected->second;
-    judge.compare("logsumexp", run.state().log_sum_exp, v,
+    const long double v = expected->second.value;
+    judge.compare("logsumexp", -1, run.state().log_sum_exp, expected->second,
                   C * s.h * s.u * std::max({1.0L, std::fabs(v), rms}) + judge.rounding(s, v));
   }
 }
@@ -133,8 +138,8 @@ void judge_norm(const KnownCase& known, Operation op, const NormReference& refer
   std::vector<double> out(known.input.size());
   run.output(0, out);
   for (std::size_t i = 0; i < known.output.size(); ++i) {
-    const long double v = known.output[i];
-    judge.compare(fmt::format("output[{}]", i), stored(known.dtype, arithmetic.type, out[i]), v,
+    const long double v = known.output[i].value;
+    judge.compare("output", static_cast<std::int64_t>(i), stored(known.dtype, arithmetic.type, out[i]), known.output[i],
                   C * s.u * (1 + s.h * reference.rms * reference.rstd) + judge.rounding(s, v));
   }
 }

@@ -11,7 +11,8 @@
 //   softmax, log_softmax  C u (h + min(range of the finite inputs, 100)) max(|value|, 1 for log_softmax)
 //   norms                 C u (1 + h rms rstd)
 // each plus half an ulp of the output dtype and one subnormal. The fast exponential turns results below 2^-126 into 0
-// by its definition: f32 methods that use it may be off by that much more. Non-finite values must match in kind.
+// by its definition: f32 methods that use it may be off by that much more. An expected value written with 12 or more
+// digits is itself rounded: half a unit of its last place is allowed too. Non-finite values must match in kind.
 
 #include <map>
 #include <string>
@@ -23,14 +24,19 @@
 
 namespace rowtune::stability {
 
+struct Expected {
+  long double value = 0;
+  long double rounding = 0;  ///< of the decimal it was written as
+};
+
 struct KnownCase {
   std::string id, op;
   Dtype dtype = Dtype::f32;
   std::vector<double> input;  ///< rounded to the dtype
   long double eps = 0;
-  double tol = -1;                              ///< negative: the formula
-  std::map<std::string, long double> expected;  ///< mean, var_pop, var_sample, logsumexp
-  std::vector<long double> output;              ///< empty, or as long as the input
+  double tol = -1;                           ///< negative: the formula
+  std::map<std::string, Expected> expected;  ///< mean, var_pop, var_sample, logsumexp
+  std::vector<Expected> output;              ///< empty, or as long as the input
 };
 
 /// Throws EnvironmentError that names `source`, the case and the field.

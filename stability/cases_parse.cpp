@@ -8,6 +8,7 @@
 #include "kernels/errors.hpp"
 #include "stability/cases.hpp"
 #include "stability/decimal.hpp"
+#include "stability/formats.hpp"
 
 namespace rowtune::stability {
 namespace {
@@ -39,6 +40,8 @@ auto expand(const json& list, std::size_t repeat, Convert convert) {
   return values;
 }
 
+Expected expected_of(const std::string& text) { return {decimal_to_long_double(text), rounding_of_decimal(text)}; }
+
 /// Calls f on a field; an error gets the field's name.
 template <class F>
 auto field(const json& object, const char* name, F f) {
@@ -59,7 +62,7 @@ KnownCase parse_case(const json& object) {
       known.op != "rmsnorm")
     throw UsageError(
         fmt::format("unknown op '{}'; valid: variance, softmax, log_softmax, layernorm, rmsnorm", known.op));
-  known.dtype = field(object, "dtype", [&](const json& v) { return parse_dtype(as_string(v)); });
+  known.dtype = field(object, "dtype", [&](const json& v) { return parse_study_dtype(as_string(v)); });
   std::size_t repeat = 1;
   if (object.contains("repeat")) repeat = field(object, "repeat", [](const json& v) { return v.get<std::size_t>(); });
   if (repeat < 1 || repeat > most_elements) throw UsageError("'repeat' must be at least 1");
@@ -75,15 +78,15 @@ KnownCase parse_case(const json& object) {
     if (!expect.is_object() || expect.empty()) throw UsageError("it must name what is expected");
     for (const auto& [name, value] : expect.items()) {
       if (name == "output") {
-        known.output = expand(value, 1, decimal_to_long_double);
+        known.output = expand(value, 1, expected_of);
         // A pattern may be spelled once for a repeated input.
-        const std::vector<long double> once = known.output;
+        const std::vector<Expected> once = known.output;
         while (!once.empty() && known.output.size() < known.input.size())
           known.output.insert(known.output.end(), once.begin(), once.end());
         if (known.output.size() != known.input.size())
           throw UsageError(fmt::format("'output' has {} values and the input {}", once.size(), known.input.size()));
       } else if (name == "mean" || name == "var_pop" || name == "var_sample" || name == "logsumexp") {
-        known.expected[name] = decimal_to_long_double(text_of(value));
+        known.expected[name] = expected_of(text_of(value));
       } else {
         throw UsageError(
             fmt::format("unknown quantity '{}'; valid: mean, var_pop, var_sample, logsumexp, output", name));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -121,6 +122,16 @@ long double convert(std::string_view text, int digits, int least_exponent) {
 }  // namespace
 
 double decimal_to(Dtype dtype, std::string_view text) {
+  // The library rounds f64 and f32 correctly, and fast; it refuses what overflows, underflows or begins with a plus.
+  const char* const end = text.data() + text.size();
+  if (double value = 0; dtype == Dtype::f64) {
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && stop == end) return value;
+  }
+  if (float value = 0; dtype == Dtype::f32) {
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && stop == end) return static_cast<double>(value);
+  }
   const Format& f = format_of(dtype);
   // The second rounding only turns what lies beyond the largest number into infinity.
   return round_to(dtype, convert(text, f.digits, f.least_exponent));
@@ -128,6 +139,12 @@ double decimal_to(Dtype dtype, std::string_view text) {
 
 long double decimal_to_long_double(std::string_view text) {
   return convert(text, std::numeric_limits<long double>::digits, std::numeric_limits<long double>::min_exponent - 1);
+}
+
+long double rounding_of_decimal(std::string_view text) {
+  const std::optional<Decimal> d = parse(text);
+  if (!d || d->special || d->digits.size() < 12) return 0;
+  return decimal_to_long_double(fmt::format("5e{}", d->exponent - 1));
 }
 
 bool is_decimal(std::string_view text) { return parse(text).has_value(); }

@@ -1,5 +1,7 @@
 #include "stability/formats.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -32,6 +34,12 @@ const Format& format_of(Dtype dtype) {
       break;
   }
   return f32;
+}
+
+Dtype parse_study_dtype(std::string_view text) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f64})
+    if (text == to_string(dtype)) return dtype;
+  throw UsageError(fmt::format("unknown dtype '{}'; choose from f32, f16, bf16, f64", text));
 }
 
 double round_to(Dtype dtype, long double value) {

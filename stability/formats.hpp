@@ -4,6 +4,7 @@
 // f16, bf16, f32 and f64 exactly.
 
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/words.hpp"
 
@@ -19,6 +20,9 @@ struct Format {
 };
 
 const Format& format_of(Dtype dtype);
+
+/// f32, f16, bf16 and, in the study only, f64. Throws UsageError naming the choices.
+Dtype parse_study_dtype(std::string_view text);
 
 /// Nearest number of the format, ties to even, overflow to infinity, gradual underflow; NaN stays NaN. One rounding.
 double round_to(Dtype dtype, long double value);
