@@ -146,7 +146,7 @@ void add_merit(std::vector<Cell>& cells, const StudyOptions& o) {
 void add_kernel_rows(std::vector<Cell>& cells, const StudyOptions& o) {
   for (const std::int64_t n : {std::int64_t{4096}, std::int64_t{16384}, std::int64_t{131072}, std::int64_t{1048576}}) {
     if (o.quick && n > 131072) continue;
-    for (const double mean : {1.0, 100.0, 1e4})
+    for (const double mean : {1.0, 100.0, 1e4, 1e6})
       cells.push_back(
           {"kernel_rows", fmt::format("n {} mean/sd {}", n, mean), [=] {
              std::vector<Result> all;

@@ -24,6 +24,7 @@ std::string show_error(const Result* result);
 /// Rows of methods and orders in one precision, a column for each case of an experiment.
 Table error_table(const std::vector<Result>& results, const std::string& experiment, const std::string& op, Dtype dtype,
                   Dtype arithmetic, const std::vector<std::string>& only_cases = {});
-Table failure_table(const std::vector<FirstFailure>& failures, const std::string& factor, const std::string& format);
+/// A column for each precision: the factor's value at the first failure (in `format`) and how it failed.
+Table failure_table(const std::vector<FirstFailure>& failures, const std::string& format);
 
 }  // namespace rowtune::stability

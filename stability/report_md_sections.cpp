@@ -94,14 +94,14 @@ std::string markdown_variance(const std::vector<Result>& results) {
                   error_table(results, "condition", "variance", f32, f32, every_other_case(results, "condition", 9)));
   text += section("Where each method first fails: mean / sd",
                   "First mean, in standard deviations, with fewer than two right digits (n = 4096).",
-                  failure_table(first_failures(results, "condition", "variance", 1), "mean/sd", "{:.2g}"));
+                  failure_table(first_failures(results, "condition", "variance", 1), "{:.2g}"));
   text += section("Length", "f32, mean 100, sd 1.",
                   error_table(results, "length", "variance", f32, f32, every_other_case(results, "length", 11)));
   text += section("Sums in the low type", "Two-pass, sequential: f16 and bf16 data, mean 100, sd 1.",
                   low_precision_table(results));
   text += section("Where each method first fails: magnitude, upwards",
                   "Mean 10, sd 1, everything multiplied by the scale; squares leave the range of f32 near 1e19.",
-                  failure_table(first_failures(results, "magnitude", "variance", 1), "scale", "{:.0e}"));
+                  failure_table(first_failures(results, "magnitude", "variance", 1), "{:.0e}"));
   text += section("Arrangement", "The same numbers in other orders, f32.",
                   error_table(results, "arrangement", "variance", f32, f32));
   text += section("Distribution", "f32, n = 4096. `0 -> v`: the variance is exactly 0 and the method says v.",
@@ -164,9 +164,9 @@ std::string markdown_softmax(const std::vector<Result>& results) {
       "Offset", "f32, 1024 normal logits around the offset: shifting is what makes the rest possible.",
       error_table(results, "softmax_offset", "softmax", f32, f32, every_other_case(results, "softmax_offset", 12)));
   text += section("Where each method first fails: offset upwards", "1024 normal logits of sd 1 around the offset.",
-                  failure_table(first_failures(results, "softmax_offset", "softmax", 1), "offset", "{:g}"));
+                  failure_table(first_failures(results, "softmax_offset", "softmax", 1), "{:g}"));
   text += section("Where each method first fails: offset downwards", "The negative side: all exponentials vanish, 0/0.",
-                  failure_table(first_failures(results, "softmax_offset", "softmax", -1), "offset", "{:g}"));
+                  failure_table(first_failures(results, "softmax_offset", "softmax", -1), "{:g}"));
   text += section(
       "log_softmax against the offset",
       "Error relative to max(1, |output|): folding max into log(sum) rounds at the size of the offset.",

@@ -50,7 +50,8 @@ Threshold find_threshold(ThresholdKind kind, Dtype type, bool flush, std::int64_
   }
   double predicted = std::log(f.largest);
   if (kind == ThresholdKind::equal) predicted -= std::log(static_cast<double>(n));
-  if (kind == ThresholdKind::equal_negative) predicted = -std::log(flush ? f.smallest_normal : f.smallest_nonzero / 2);
+  if (kind == ThresholdKind::equal_negative)
+    predicted = flush ? -std::log(f.smallest_normal) : -std::log(f.smallest_nonzero) + std::log(2.0);
   return {kind, type, flush, n, from_ordinal(type, broken), predicted};
 }
 

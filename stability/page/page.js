@@ -8,7 +8,7 @@ const finite = v => typeof v === 'number';
 const show = v => v === null ? '' : finite(v) ? d3.format('.3~g')(v) : String(v);
 const colour = i => `var(--c${i % 6})`;
 const symbols = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolStar];
-const mark = i => d3.symbol(symbols[i % symbols.length], 42)();
+const mark = i => d3.symbol().type(symbols[i % symbols.length]).size(42)();
 const methods = {
   variance: ['one_pass', 'shifted_one_pass', 'two_pass', 'corrected_two_pass', 'welford', 'chan'],
   softmax: ['unsafe', 'online', 'three_pass', 'split'],
@@ -29,7 +29,7 @@ function legend(host, names) {
 function errorScale(values, height) {
   const numbers = values.filter(v => finite(v) && v > 0);
   const low = Math.max(1e-17, d3.min(numbers) || 1e-9), high = Math.max(1, d3.max(numbers) || 1);
-  return d3.scaleLog([low / 3, high * 3], [height, 26]);
+  return d3.scaleLog().domain([low / 3, high * 3]).range([height, 26]);
 }
 
 function axes(svg, x, y, width, height, xLabel, xTicks) {
@@ -47,7 +47,7 @@ function axes(svg, x, y, width, height, xLabel, xTicks) {
 function linePanels({id, data, panels, series, seriesOf, x: xOf, xScale, xLabel, xTicks, bounds = true}) {
   const host = document.querySelector(`#${id} .plot`);
   legend(host, series);
-  const total = 1040, gap = 58, width = (total - gap * panels.length) / panels.length, height = 290;
+  const total = 1040, gap = 64, width = (total - gap * panels.length) / panels.length - 12 / panels.length, height = 290;
   const svg = d3.select(host).append('svg').attr('viewBox', `0 0 ${total} ${height + 70}`).attr('role', 'img')
       .attr('aria-label', document.querySelector(`#${id} h2`).textContent);
   const used = data.filter(d => panels.some(p => p.has(d)) && series.includes(seriesOf(d)));
@@ -57,19 +57,19 @@ function linePanels({id, data, panels, series, seriesOf, x: xOf, xScale, xLabel,
     const here = used.filter(panel.has);
     const x = xScale(used.map(xOf), width);
     g.append('rect').attr('class', 'band').attr('y', 0).attr('width', width).attr('height', 18);
-    g.append('text').attr('class', 'soft').attr('x', 4).attr('y', 13).text('not a number');
+    g.append('text').attr('class', 'soft').attr('x', -8).attr('y', 13).attr('text-anchor', 'end').text('NaN, inf');
     axes(g, x, y, width, height, xLabel, xTicks);
-    g.append('text').attr('y', -7).attr('font-weight', 600).text(panel.name);
+    g.append('text').attr('y', -6).attr('font-weight', 600).text(panel.name);
     const clip = `clip-${id}-${k}`;
     g.append('clipPath').attr('id', clip).append('rect').attr('width', width).attr('height', height + 2);
     series.forEach((name, i) => {
       const line = here.filter(d => seriesOf(d) === name).sort((a, b) => xOf(a) - xOf(b));
       const height_of = d => d.nonfinite > 0 || !finite(d.error) ? 9 : d.error > 0 ? y(d.error) : height;
-      const path = d3.line(d => x(xOf(d)), height_of);
+      const path = d3.line().x(d => x(xOf(d))).y(height_of);
       g.append('path').attr('d', path(line)).attr('fill', 'none').attr('stroke', colour(i)).attr('stroke-width', 1.6);
       if (bounds) {
         const proven = line.filter(d => d.bound_kind === 'proven' && finite(d.bound));
-        g.append('path').attr('d', d3.line(d => x(xOf(d)), d => y(d.bound))(proven)).attr('fill', 'none')
+        g.append('path').attr('d', d3.line().x(d => x(xOf(d))).y(d => y(d.bound))(proven)).attr('fill', 'none')
             .attr('stroke', colour(i)).attr('stroke-dasharray', '2 4').attr('stroke-width', 1.1)
             .attr('clip-path', `url(#${clip})`);
       }
@@ -84,9 +84,9 @@ function linePanels({id, data, panels, series, seriesOf, x: xOf, xScale, xLabel,
 
 const logX = (values, width) => {
   const numbers = values.filter(v => finite(v) && v > 0);
-  return d3.scaleLog([d3.min(numbers), d3.max(numbers)], [6, width - 6]);
+  return d3.scaleLog().domain([d3.min(numbers), d3.max(numbers)]).range([6, width - 6]);
 };
-const symlogX = (values, width) => d3.scaleSymlog(d3.extent(values), [6, width - 6]).constant(10);
+const symlogX = (values, width) => d3.scaleSymlog().constant(10).domain(d3.extent(values)).range([6, width - 6]);
 const powers = axis => axis.ticks(5, '.0e');
 const f32 = d => d.dtype === 'f32' && d.arithmetic === 'f32';
 const orders = ['sequential', 'lanes256', 'pairwise'];
@@ -107,7 +107,7 @@ function merit() {
   legend(host, series.map(s => s === 'ascending' ? 'sorted' : s));
   const left = 230, total = 1040, step = 22, height = names.length * step;
   const svg = d3.select(host).append('svg').attr('viewBox', `0 0 ${total} ${height + 40}`);
-  const x = d3.scaleLog(d3.extent(data, d => d.error), [left + 10, total - 20]).nice();
+  const x = d3.scaleLog().domain(d3.extent(data, d => d.error)).range([left + 10, total - 20]).nice();
   svg.append('g').attr('class', 'grid').selectAll('line').data(names).join('line').attr('x1', left).attr('x2', total - 10)
       .attr('y1', (_, i) => i * step + 14).attr('y2', (_, i) => i * step + 14);
   svg.append('line').attr('x1', x(1)).attr('x2', x(1)).attr('y1', 0).attr('y2', height).attr('stroke', 'var(--soft)')
@@ -131,7 +131,7 @@ function strd() {
   const svg = d3.select(host).append('svg').attr('viewBox', `0 0 ${total} ${height + 90}`);
   ['f64', 'f32'].forEach((dtype, k) => {
     const g = svg.append('g').attr('transform', `translate(${gap + k * (width + gap)},20)`);
-    const x = d3.scalePoint(sets, [20, width - 20]), y = d3.scaleLinear([0, 15], [height, 0]);
+    const x = d3.scalePoint().domain(sets).range([20, width - 20]), y = d3.scaleLinear().domain([0, 15.4]).range([height, 0]);
     g.append('g').attr('class', 'grid').selectAll('line').data(y.ticks(5)).join('line').attr('x1', 0).attr('x2', width)
         .attr('y1', y).attr('y2', y);
     g.append('g').attr('class', 'axis').call(d3.axisLeft(y).ticks(5));
