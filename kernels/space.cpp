@@ -54,7 +54,10 @@ const Algorithm& algorithm_named(DeviceKind kind, const std::string& name) {
   throw UsageError(fmt::format("no algorithm '{}' on {}; there are {}", name, to_string(kind), fmt::join(names, ", ")));
 }
 
-bool is_eligible(DeviceKind kind, const Config& config) { return algorithm_named(kind, config.algorithm).eligible; }
+bool is_eligible(DeviceKind kind, const Config& config) {
+  const bool onepass_variance = kind == DeviceKind::cuda && config.get('w', 3) == 1;
+  return algorithm_named(kind, config.algorithm).eligible && !onepass_variance;
+}
 
 Space enumerate_space(const Workload& workload, const DeviceInfo& device) {
   Space space;

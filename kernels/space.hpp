@@ -59,7 +59,7 @@ Space enumerate_space(const Workload& workload, const DeviceInfo& device);
 /// which part is unknown or which constraint is broken.
 Config parse_config(std::string_view name, const Workload& workload, const DeviceInfo& device);
 
-/// Whether a config may be chosen as best: its algorithm is not one of the unsafe forms.
+/// Whether a config may be chosen as best: not softmax without the maximum, not one-pass variance.
 bool is_eligible(DeviceKind kind, const Config& config);
 
 }  // namespace rowtune

@@ -45,10 +45,14 @@ Axis launch_bounds(std::vector<int> values) {
   return {'m', "min_blocks", "blocks per multiprocessor that the compiler must leave registers for; 0: no bound",
           std::move(values)};
 }
-Axis hints() { return {'h', "streaming", "1: loads and stores marked as touched once", {0, 1}}; }
+Axis hints(const Workload& w) {
+  return {'h', "hint", "cache hint: 1 loads and stores marked as touched once; 2 loads leave the L1 to the weights",
+          is_norm(w.op) ? std::vector<int>{1, 0, 2} : std::vector<int>{1, 0}};
+}
 Axis batches(std::vector<int> values) {
   return {'u', "batch", "vectors that a thread loads before it uses the first", std::move(values)};
 }
+Axis asynchronous() { return {'a', "async", "1: filled by asynchronous copies", {0, 1}}; }
 Axis persistence(std::vector<int> values) {
   return {'g', "resident_blocks", "persistent blocks on each multiprocessor; 0: one block per row", std::move(values)};
 }
@@ -91,11 +95,11 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
              return one_of(c.rows_per_warp(), {1, 2, 4, 8, 16, 32}) &&
                     (c.rows_per_warp() == 1 || c.algorithm == "lanes");
            }),
-      must("switches", "packed, streaming, exp, async are 0 or 1; packed 0 for f32; variance 1, 2 or 3",
+      must("switches", "packed, exp, async are 0 or 1; packed 0 for f32; hint 0, 1 or 2; variance 1, 2 or 3",
            [](auto& w, auto&, auto& c) {
-             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1}) && one_of(c.get('x', 0), {0, 1}) &&
-                    one_of(c.get('a', 0), {0, 1}) && one_of(c.get('w', 3), {1, 2, 3}) &&
-                    !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
+             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1, 2}) &&
+                    one_of(c.get('x', 0), {0, 1}) && one_of(c.get('a', 0), {0, 1}) &&
+                    one_of(c.get('w', 3), {1, 2, 3}) && !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
            }),
       must("min_blocks", "the blocks of min_blocks fit the threads of a multiprocessor",
            [](auto&, auto& d, auto& c) {
@@ -107,10 +111,13 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
   };
   all.insert(all.end(), own.begin(), own.end());
-  // Accurate exponentials and the naive variances are studied beside one typical config of their algorithm.
-  all.push_back(worth("arithmetic", "expf beside the plain form of an algorithm only", [](auto&, auto&, auto& c) {
-    return c.get('x', 1) == 1 || (c.get('h', 0) == 0 && c.get('m', 0) == 0 && c.block_size() == 256);
-  }));
+  // Accurate exponentials and the naive variances are studied beside the plain forms of an algorithm.
+  all.push_back(worth("arithmetic", "expf and the naive variances beside the plain forms of an algorithm only",
+                      [](auto&, auto&, auto& c) {
+                        const bool plain = c.get('h', 1) == 1 && c.get('m', 0) == 0;
+                        return (c.get('x', 1) == 1 || (plain && c.block_size() == 256)) &&
+                               (c.get('w', 3) == 3 || plain);
+                      }));
   return all;
 }
 
@@ -149,16 +156,63 @@ const Constraint busy_threads =
                  : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
     });
 
-const Constraint whole_units =
+const Constraint persistent_weights =
+    worth("persistent_weights", "persistent blocks where weights stay in the L1 over many rows",
+          [](auto& w, auto& d, auto& c) {
+            const int g = c.get('g', 0);
+            return g == 0 || (w.options.weight && c.get('h', 0) == 2 && c.get('w', 3) == 3 &&
+                              g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
+                              w.shape.rows * c.split_count() >= 2 * g * d.units);
+          });
+
+const Constraint few_rows =
     worth("split_size", "several blocks a row only where one block a row leaves multiprocessors idle",
           [](auto& w, auto& d, auto& c) {
-            return w.shape.rows * c.split_count() <= 4 * d.units &&
-                   w.shape.rows * c.split_count() * 4 >= std::min<std::int64_t>(d.units, w.shape.rows * 8);
+            const std::int64_t blocks = w.shape.rows * c.split_count();
+            return blocks <= 4 * d.units && blocks * 4 >= std::min<std::int64_t>(d.units, w.shape.rows * 8);
           });
 
 const Constraint resident =
     must("resident", "the blocks of one row fit the device at once",
          [](auto&, auto& d, auto& c) { return c.split_count() >= 1 && c.split_count() <= d.units; });
+const Constraint whole_row =
+    must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; });
+const Constraint clusters = must("cluster", "clusters need sm_90; a cluster has a power of two of blocks, at most 16",
+                                 [](auto&, auto& d, auto& c) {
+                                   return d.max_cluster >= c.split_count() && one_of(c.split_count(), {1, 2, 4, 8, 16});
+                                 });
+const Constraint grid = must("grid", "rows times blocks of a row fit a grid", [](auto& w, auto&, auto& c) {
+  return c.split_count() >= 1 && c.split_count() <= 1024 && w.shape.rows <= 2147483647 / c.split_count();
+});
+const Constraint widest_access = worth(
+    "width", "the widest access", [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); });
+
+/// Rows of at least this many elements.
+Constraint at_least(std::int64_t cols) {
+  return worth("length", "rows long enough for this algorithm",
+               [cols](auto& w, auto&, auto&) { return w.shape.cols >= cols; });
+}
+
+/// The slots of a row in shared memory: 16 bytes an access, within what a block may have.
+std::vector<Constraint> with_shared_row(std::vector<Constraint> own) {
+  const std::vector<Constraint> shared{
+      must("slot", "an access is 16 bytes",
+           [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
+      must("shared_memory", "a block's part of the row fits its shared memory",
+           [](auto& w, auto& d, auto& c) {
+             return vectors_per_thread(w, c) * c.block_size() * 16 + 1024 <= d.shared_bytes_per_block;
+           }),
+      must("async", "asynchronous copies need sm_80",
+           [](auto&, auto& d, auto& c) { return c.get('a', 0) == 0 || d.architecture >= 80; }),
+      worth("async_plain", "asynchronous copies for operations of one input, which carry no hint",
+            [](auto& w, auto&, auto& c) {
+              return c.get('a', 0) == 0 || (w.op != Operation::fused_add_rmsnorm && c.get('h', 0) == 1);
+            }),
+      worth("unroll", "at most 16 vectors a thread",
+            [](auto& w, auto&, auto& c) { return vectors_per_thread(w, c) <= 16; })};
+  own.insert(own.end(), shared.begin(), shared.end());
+  return with_common(own);
+}
 
 // -------------------------------------------------------------------------------------------------- algorithms
 
@@ -168,16 +222,14 @@ Algorithm copy() {
           true,
           {Operation::copy},
           [](const Workload& w, const DeviceInfo&) {
-            return std::vector<Axis>{block_sizes({128, 256, 512, 1024}),
+            return std::vector<Axis>{block_sizes({128, 256, 512}),
                                      rows_per_warp({1}),
                                      vector_widths(w),
                                      splits({1}),
                                      batches({1, 2, 4}),
-                                     hints()};
+                                     hints(w)};
           },
-          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
-                       worth("width", "the widest access",
-                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); })})};
+          with_common({whole_row, widest_access})};
 }
 
 Algorithm lanes() {
@@ -191,12 +243,11 @@ Algorithm lanes() {
                                    vector_widths(w),
                                    splits({1}),
                                    packing(w),
-                                   hints()};
+                                   hints(w)};
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
-                       registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads})};
+          with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads})};
 }
 
 Algorithm block() {
@@ -210,15 +261,14 @@ Algorithm block() {
                                    vector_widths(w),
                                    splits({1}),
                                    packing(w),
-                                   launch_bounds({0, 1, 2, 3, 4, 6, 8, 12, 16}),
-                                   hints()};
+                                   launch_bounds({0, 2, 3, 4, 8, 16}),
+                                   persistence({0, 2, 4, 8}),
+                                   hints(w)};
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
-                       registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads, bound_fits,
-                       worth("short", "rows of more than one warp's vectors",
-                             [](auto& w, auto&, auto& c) { return w.shape.cols > 32 * c.vector_width(); })})};
+          with_common({whole_row, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
+                       bound_fits, at_least(256), persistent_weights})};
 }
 
 Algorithm shared() {
@@ -228,79 +278,65 @@ Algorithm shared() {
       true,
       reductions,
       [](const Workload& w, const DeviceInfo&) {
-        std::vector<Axis> axes{block_sizes({256, 512, 1024}),
-                               rows_per_warp({1}),
-                               vector_widths(w),
-                               splits({1}),
-                               {'a', "async", "1: filled by asynchronous copies", {0, 1}},
-                               hints()};
+        std::vector<Axis> axes{
+            block_sizes({256, 512, 1024}), rows_per_warp({1}), vector_widths(w), splits({1}), asynchronous(), hints(w)};
         add_arithmetic(w, axes);
         return axes;
       },
-      with_common(
-          {must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
-           must("slot", "an access is 16 bytes",
-                [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
-           must("shared_memory", "the row fits the shared memory of a block",
-                [](auto& w, auto& d, auto& c) {
-                  return vectors_per_thread(w, c) * c.block_size() * 16 + 1024 <= d.shared_bytes_per_block;
-                }),
-           must("async", "asynchronous copies need sm_80",
-                [](auto&, auto& d, auto& c) { return c.get('a', 0) == 0 || d.architecture >= 80; }),
-           worth("async_whole", "asynchronous copies for whole vectors of one input",
-                 [](auto& w, auto&, auto& c) {
-                   return c.get('a', 0) == 0 || (w.op != Operation::fused_add_rmsnorm && c.get('h', 0) == 0);
-                 }),
-           worth("long", "rows of 4096 elements and more", [](auto& w, auto&, auto&) { return w.shape.cols >= 4096; }),
-           worth("unroll", "at most 16 vectors a thread",
-                 [](auto& w, auto&, auto& c) { return vectors_per_thread(w, c) <= 16; })})};
+      with_shared_row({whole_row, at_least(4096)})};
 }
 
 Algorithm cluster() {
-  return {
-      "cluster",
-      "a cluster of blocks per row, the row in registers, merged through distributed shared memory",
-      true,
-      reductions,
-      [](const Workload& w, const DeviceInfo&) {
-        std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}),
-                               rows_per_warp({1}),
-                               vector_widths(w),
-                               splits({2, 4, 8, 16}),
-                               packing(w),
-                               launch_bounds({0, 1, 2, 4, 8}),
-                               hints()};
-        add_arithmetic(w, axes);
-        return axes;
-      },
-      with_common({must("cluster", "clusters need sm_90; a cluster has a power of two of blocks, at most 16",
-                        [](auto&, auto& d, auto& c) {
-                          return d.max_cluster >= c.split_count() && one_of(c.split_count(), {1, 2, 4, 8, 16});
-                        }),
-                   registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads, bound_fits,
-                   worth("long", "rows of 16384 elements and more",
-                         [](auto& w, auto&, auto&) { return w.shape.cols >= 16384; }),
-                   worth("enough_rows", "many rows, or few that a cluster spreads over multiprocessors",
-                         [](auto& w, auto&, auto& c) { return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16; }),
-                   must("grid", "rows times blocks of a row fit a grid",
-                        [](auto& w, auto&, auto& c) { return w.shape.rows <= 2147483647 / c.split_count(); })})};
-}
-
-Algorithm split() {
-  return {"split",
-          "several blocks per row in one launch, each holds its part in registers; partial results through the L2",
+  return {"cluster",
+          "a cluster of blocks per row, the row in registers, merged through distributed shared memory",
           true,
           reductions,
           [](const Workload& w, const DeviceInfo&) {
-            std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}), rows_per_warp({1}), vector_widths(w),
-                                   splits({2, 4, 8, 16, 32, 64, 128}), packing(w),         hints()};
+            std::vector<Axis> axes{
+                block_sizes({256, 512, 1024}), rows_per_warp({1}),     vector_widths(w), splits({4, 8, 16}), packing(w),
+                launch_bounds({0, 4}),         persistence({0, 2, 4}), hints(w)};
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({resident, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
-                       worth("long", "rows of 8192 elements and more",
-                             [](auto& w, auto&, auto&) { return w.shape.cols >= 8192; }),
-                       whole_units})};
+          with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
+                       busy_threads, bound_fits, at_least(16384), persistent_weights,
+                       worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
+                         return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
+                       })})};
+}
+
+Algorithm cluster_shared() {
+  return {"cluster_shared",
+          "a cluster of blocks per row, the row in their shared memory",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({128, 256, 512}), rows_per_warp({1}), vector_widths(w),
+                                   splits({2, 4, 8, 16}),        asynchronous(),     hints(w)};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_shared_row({clusters, grid, at_least(32768),
+                           worth("many_rows", "rows that outnumber the multiprocessors",
+                                 [](auto& w, auto& d, auto&) { return w.shape.rows >= d.units; })})};
+}
+
+Algorithm split() {
+  return {
+      "split",
+      "several blocks per row in one launch, each holds its part in registers; partial results through the L2",
+      true,
+      reductions,
+      [](const Workload& w, const DeviceInfo&) {
+        std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}), rows_per_warp({1}), vector_widths(w),
+                               splits({4, 8, 16, 32, 64, 128}),    packing(w),         hints(w)};
+        add_arithmetic(w, axes);
+        return axes;
+      },
+      with_common({resident, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
+                   at_least(8192), few_rows, worth("hinted", "loads marked as touched once", [](auto&, auto&, auto& c) {
+                     return c.get('h', 1) == 1 || c.get('x', 1) == 0;
+                   })})};
 }
 
 Algorithm split_reread() {
@@ -310,51 +346,42 @@ Algorithm split_reread() {
           reductions,
           [](const Workload& w, const DeviceInfo&) {
             std::vector<Axis> axes{block_sizes({256, 512}), rows_per_warp({1}), vector_widths(w),
-                                   splits({8, 32, 128}),    batches({4}),       hints()};
+                                   splits({32, 128}),       batches({4}),       hints(w)};
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({resident, widest_only, whole_units,
-                       worth("very_long", "rows of 262144 elements and more",
-                             [](auto& w, auto&, auto&) { return w.shape.cols >= 262144; })})};
+          with_common({resident, widest_access, few_rows, at_least(262144),
+                       worth("hinted", "loads marked as touched once",
+                             [](auto&, auto&, auto& c) { return c.get('h', 1) == 1; })})};
 }
 
 Algorithm reread() {
-  return {"reread",
-          "one block per row, one look keeps the reduction, the row is read again from the L2: any length",
-          true,
-          reductions,
-          [](const Workload& w, const DeviceInfo&) {
-            std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}),
-                                   rows_per_warp({1}),
-                                   vector_widths(w),
-                                   splits({1}),
-                                   batches({4, 2, 8}),
-                                   persistence({0, 1, 2, 4}),
-                                   hints()};
-            add_arithmetic(w, axes);
-            return axes;
-          },
-          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
-                       worth("width", "the widest access",
-                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
-                       worth("long", "rows of 8192 elements and more; 256 threads for all",
-                             [](auto& w, auto&, auto& c) {
-                               return w.shape.cols >= 8192 || (c.block_size() == 256 && c.get('g', 0) == 0 &&
-                                                               c.get('u', 4) == 4 && c.get('h', 0) == 0);
-                             }),
-                       worth("persistent_rows", "persistent blocks for very long rows that outnumber them",
-                             [](auto& w, auto& d, auto& c) {
-                               const int g = c.get('g', 0);
-                               return g == 0 ? w.shape.cols < 65536 || c.block_size() == 256
-                                             : w.shape.cols >= 32768 && g * c.block_size() <= d.max_threads_per_unit &&
-                                                   g * c.block_size() >= 512 && c.get('h', 0) == 1 &&
-                                                   w.shape.rows >= d.units;
-                             }),
-                       worth("few_batches", "2 and 8 loads in flight for persistent blocks",
-                             [](auto&, auto&, auto& c) { return c.get('u', 4) == 4 || c.get('g', 0) > 0; }),
-                       worth("layernorm_methods", "re-read rows use Welford",
-                             [](auto&, auto&, auto& c) { return c.get('w', 3) == 3 || c.block_size() == 256; })})};
+  return {
+      "reread",
+      "one block per row, one look keeps the reduction, the row is read again from the L2: any length",
+      true,
+      reductions,
+      [](const Workload& w, const DeviceInfo&) {
+        std::vector<Axis> axes{block_sizes({256, 1024}),
+                               rows_per_warp({1}),
+                               vector_widths(w),
+                               splits({1}),
+                               batches({4}),
+                               persistence({0, 1, 2}),
+                               hints(w)};
+        add_arithmetic(w, axes);
+        return axes;
+      },
+      with_common({whole_row, widest_access,
+                   worth("plain", "256 threads without hints for all, 1024 threads for rows of 8192 elements and more",
+                         [](auto& w, auto&, auto& c) {
+                           return c.block_size() == 256 ? c.get('g', 0) == 0 && c.get('h', 0) == 0
+                                                        : w.shape.cols >= 8192 && c.get('h', 0) == 1;
+                         }),
+                   worth("persistent_rows", "persistent blocks for rows beyond 65536 elements that outnumber them",
+                         [](auto& w, auto& d, auto& c) {
+                           return c.get('g', 0) == 0 || (w.shape.cols > 65536 && w.shape.rows >= d.units);
+                         })})};
 }
 
 Algorithm plain_passes(const char* name, const char* summary, bool eligible) {
@@ -367,9 +394,7 @@ Algorithm plain_passes(const char* name, const char* summary, bool eligible) {
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({must("split", "split_count is 1", [](auto&, auto&, auto& c) { return c.split_count() == 1; }),
-                       worth("width", "the widest access",
-                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); })})};
+          with_common({whole_row, widest_access})};
 }
 
 Algorithm two_launches() {
@@ -383,18 +408,10 @@ Algorithm two_launches() {
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({must("grid", "rows times blocks of a row fit a grid",
-                            [](auto& w, auto&, auto& c) {
-                              return c.split_count() >= 1 && c.split_count() <= 1024 &&
-                                     w.shape.rows <= 2147483647 / c.split_count();
-                            }),
+          with_common({grid,
                        must("one_state", "the parts are merged by Chan's rule",
                             [](auto&, auto&, auto& c) { return c.get('w', 3) == 3; }),
-                       worth("width", "the widest access",
-                             [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); }),
-                       worth("long", "rows of 8192 elements and more",
-                             [](auto& w, auto&, auto&) { return w.shape.cols >= 8192; }),
-                       whole_units})};
+                       widest_access, at_least(8192), few_rows})};
 }
 
 }  // namespace
@@ -405,6 +422,7 @@ std::vector<Algorithm> cuda_algorithms() {
           block(),
           shared(),
           cluster(),
+          cluster_shared(),
           split(),
           split_reread(),
           two_launches(),

@@ -87,8 +87,9 @@ template <class K, class Op>
 ROWTUNE_DEVICE void two_launches_first(const RowArgs& a) {
   using Team = TwoLaunchTeam<K>;
   using State = typename Op::State;
-  Team team;
   const i64 row = block_index() / K::split;
+  if (row >= a.rows) return;
+  Team team;
   RereadView<K, Team, Op::fill> view(a, row, team);
   const State mine = team.block.across(Op::partial(a, view, team));
   if (thread_index() < State::words)
@@ -102,8 +103,9 @@ template <class K, class Op>
 ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
   using Team = TwoLaunchTeam<K>;
   using State = typename Op::State;
-  Team team;
   const i64 row = block_index() / K::split;
+  if (row >= a.rows) return;
+  Team team;
   State whole = State::empty();
   for (int part = thread_index() % 32; part < K::split; part += 32) {
     unsigned w[State::words];
@@ -128,13 +130,14 @@ ROWTUNE_DEVICE void copy_kernel(const RowArgs& a) {
     const RowData<K, fill_zero, i64> data(a, row);
     for (i64 first = one_row ? block_index() * step : 0; first < data.geometry.vectors;
          first += one_row ? grid_blocks() * step : step) {
-      Vec<typename K::Element, K::vector> packed[K::vectors];
+      typename RowData<K, fill_zero, i64>::Fetched fetched[K::vectors];
 #pragma unroll
-      for (int n = 0; n < K::vectors; ++n) packed[n] = data.read(first + n * K::block + thread_index());
+      for (int n = 0; n < K::vectors; ++n) fetched[n] = data.fetch(first + n * K::block + thread_index());
 #pragma unroll
-      for (int n = 0; n < K::vectors; ++n)
-        write_vector<K, K::store_hint>(data.output, data.geometry.mask(first + n * K::block + thread_index()),
-                                       packed[n]);
+      for (int n = 0; n < K::vectors; ++n) {
+        const i64 i = first + n * K::block + thread_index();
+        write_vector<K, K::store_hint>(data.output, data.geometry.mask(i), fetched[n].x);
+      }
     }
   }
 }

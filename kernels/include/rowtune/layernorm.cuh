@@ -43,7 +43,11 @@ struct LayerNormOperation {
     view.each([&](const float(&x)[V], const auto& mask) {
       float d[V];
 #pragma unroll
-      for (int j = 0; j < V; ++j) d[j] = mask.valid(j) ? (x[j] - mean) * (x[j] - mean) : 0.0f;
+      for (int j = 0; j < V; ++j) d[j] = (x[j] - mean) * (x[j] - mean);
+      if (!mask.whole) {  // absent elements are no part of the sum
+#pragma unroll
+        for (int j = 0; j < V; ++j) d[j] = mask.valid(j) ? d[j] : 0.0f;
+      }
       sum += tree_sum(d);
     });
     return sum;
@@ -55,8 +59,7 @@ struct LayerNormOperation {
     int count = 0;
     float sum = 0.0f;
     view.each([&](const float(&x)[V], const auto& mask) {
-#pragma unroll
-      for (int j = 0; j < V; ++j) count += mask.valid(j) ? 1 : 0;
+      count += mask.count();
       sum += tree_sum(x);
     });
     // The shuffles are not in a branch: lanes of a warp may hold rows past the last one, which count nothing.

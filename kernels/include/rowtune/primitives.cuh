@@ -80,53 +80,64 @@ ROWTUNE_DEVICE void cluster_store(float* p, int rank, float value) {
 }
 
 // ------------------------------------------------------------------------------------------------ global memory
-/// Cache hints: `keep` the default; `stream` for data touched once, so that it leaves the L2 first.
-enum Hint { keep = 0, stream = 1 };
+/// Cache hints: `keep` the default; `stream` for data touched once, so that it leaves the caches first; `pass` for
+/// loads that leave the L1 to others (weights), its stores are plain.
+enum Hint { keep = 0, stream = 1, pass = 2 };
 
-template <int H, class T>
-ROWTUNE_DEVICE T global_load_scalar(const T* p) {
-  return H == stream ? __ldcs(p) : *p;
-}
-template <int H, class T>
-ROWTUNE_DEVICE void global_store_scalar(T* p, T value) {
-  if (H == stream)
-    __stcs(p, value);
-  else
-    *p = value;
+ROWTUNE_DEVICE Words4 load_past_l1(const Words4* p) {
+  Words4 v;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+               : "l"(p)
+               : "memory");
+  return v;
 }
 template <int H>
 ROWTUNE_DEVICE unsigned short global_load(const unsigned short* p) {
-  return global_load_scalar<H>(p);
+  return H == stream ? __ldcs(p) : *p;
 }
 template <int H>
 ROWTUNE_DEVICE unsigned global_load(const unsigned* p) {
-  return global_load_scalar<H>(p);
+  return H == stream ? __ldcs(p) : *p;
 }
 template <int H>
 ROWTUNE_DEVICE Words2 global_load(const Words2* p) {
-  const uint2 v = global_load_scalar<H>(reinterpret_cast<const uint2*>(p));
+  const uint2* q = reinterpret_cast<const uint2*>(p);
+  const uint2 v = H == stream ? __ldcs(q) : *q;
   return {{v.x, v.y}};
 }
 template <int H>
 ROWTUNE_DEVICE Words4 global_load(const Words4* p) {
-  const uint4 v = global_load_scalar<H>(reinterpret_cast<const uint4*>(p));
+  if constexpr (H == pass) return load_past_l1(p);
+  const uint4* q = reinterpret_cast<const uint4*>(p);
+  const uint4 v = H == stream ? __ldcs(q) : *q;
   return {{v.x, v.y, v.z, v.w}};
+}
+/// A load of which only a part is wanted: its other bytes belong to a neighbouring row, which another thread may be
+/// writing. They are dropped.
+template <int H, class T>
+ROWTUNE_DEVICE T global_load_overhang(const T* p) {
+  return global_load<H>(p);
 }
 template <int H>
 ROWTUNE_DEVICE void global_store(unsigned short* p, unsigned short v) {
-  global_store_scalar<H>(p, v);
+  H == stream ? __stcs(p, v) : static_cast<void>(*p = v);
 }
 template <int H>
 ROWTUNE_DEVICE void global_store(unsigned* p, unsigned v) {
-  global_store_scalar<H>(p, v);
+  H == stream ? __stcs(p, v) : static_cast<void>(*p = v);
 }
 template <int H>
 ROWTUNE_DEVICE void global_store(Words2* p, Words2 v) {
-  global_store_scalar<H>(reinterpret_cast<uint2*>(p), make_uint2(v.w[0], v.w[1]));
+  uint2* q = reinterpret_cast<uint2*>(p);
+  const uint2 u = make_uint2(v.w[0], v.w[1]);
+  H == stream ? __stcs(q, u) : static_cast<void>(*q = u);
 }
 template <int H>
 ROWTUNE_DEVICE void global_store(Words4* p, Words4 v) {
-  global_store_scalar<H>(reinterpret_cast<uint4*>(p), make_uint4(v.w[0], v.w[1], v.w[2], v.w[3]));
+  uint4* q = reinterpret_cast<uint4*>(p);
+  const uint4 u = make_uint4(v.w[0], v.w[1], v.w[2], v.w[3]);
+  H == stream ? __stcs(q, u) : static_cast<void>(*q = u);
 }
 
 // ------------------------------------------------------------------- asynchronous copies to shared memory (sm_80 and
@@ -157,8 +168,10 @@ ROWTUNE_DEVICE void counter_store(unsigned* p, unsigned value) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
 }
 ROWTUNE_DEVICE unsigned counter_add(unsigned* p, unsigned value) { return atomicAdd(p, value); }
-/// Called between two looks at a word that another block will write.
-ROWTUNE_DEVICE void spin_pause() { __nanosleep(20); }
+/// Called between two looks at a word that another block will write. Nothing to do on a GPU: a pause costs latency.
+ROWTUNE_DEVICE void spin_pause() {}
+/// Both words in a row, shifted down by `bits` (0 to 31): the low word of the result.
+ROWTUNE_DEVICE unsigned funnel_shift(unsigned low, unsigned high, int bits) { return __funnelshift_r(low, high, bits); }
 /// Ends the kernel with an error: a wait that should have ended long ago.
 ROWTUNE_DEVICE void give_up() { __trap(); }
 

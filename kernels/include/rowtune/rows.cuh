@@ -3,8 +3,11 @@
 //
 // Vector i of a row holds columns [i V - head, (i + 1) V - head). `head` is 0 where rows start at vector boundaries;
 // in a ragged matrix it is how far the row's first element lies behind such a boundary, the same for all tensors of the
-// launch. A vector that lies wholly inside the row is one access; the first and last take one access per element, so
-// nothing outside the row is read or written. Absent elements read as the operation's neutral value.
+// launch. A vector that lies wholly inside the row is one access. The first and last of a ragged row overhang into its
+// neighbours: they are read whole where that stays inside the tensor (what is not the row's is dropped), element by
+// element at the tensor's ends, and always written element by element. Absent elements read as the operation's neutral
+// value. Reading is in two steps, so that no load waits for another's elements to be sorted out: `fetch` issues the
+// loads, `settle` drops what is not the row's.
 
 #include "rowtune/args.cuh"
 
@@ -19,6 +22,14 @@ struct Mask {
   ROWTUNE_DEVICE bool valid(int j) const {
     if constexpr (!K::ragged) return whole;
     return whole || (first + j >= 0 && first + j < cols);
+  }
+  /// Elements of the vector that exist.
+  ROWTUNE_DEVICE int count() const {
+    if (whole) return K::vector;
+    if constexpr (!K::ragged) return 0;
+    const Index low = first < 0 ? 0 : first;
+    const Index high = first + K::vector < cols ? first + K::vector : cols;
+    return high > low ? static_cast<int>(high - low) : 0;
   }
 };
 
@@ -95,21 +106,53 @@ ROWTUNE_DEVICE Vec<T, V> filled_vector() {
   return v;
 }
 
-/// `row` is the address of the row's element 0.
+/// How far beyond a row its tensor goes on, in elements, as far as it matters: at most one vector.
+template <class K, class Index>
+struct Overhang {
+  Index low;   ///< least column (0 or negative) that may be read
+  Index high;  ///< one past the greatest
+
+  ROWTUNE_DEVICE Overhang(i64 row, i64 rows, i64 stride, Index cols) {
+    constexpr i64 most = K::vector;
+    const i64 before = row * stride;
+    const i64 behind = (rows - 1 - row) * stride;
+    low = static_cast<Index>(-(before < most ? before : most));
+    high = static_cast<Index>(cols + (behind < most ? behind : most));
+  }
+};
+
+/// `row` is the address of the row's element 0. Elements that are not the row's mean nothing until `drop_foreign`.
 template <class K, Fill F, int H, class Index>
-ROWTUNE_DEVICE Vec<typename K::Element, K::vector> read_vector(const char* row, const Mask<K, Index>& mask) {
+ROWTUNE_DEVICE Vec<typename K::Element, K::vector> fetch_vector(const char* row, const Mask<K, Index>& mask,
+                                                                const Overhang<K, Index>& overhang) {
   using T = typename K::Element;
   constexpr int V = K::vector;
   const char* p = row + static_cast<i64>(mask.first) * T::bytes;
   if (mask.whole) return load_vector<T, V, H>(p);
-  Vec<T, V> v = filled_vector<T, V, F>();
   if constexpr (K::ragged && V > 1) {
+    if (mask.count() > 0) {
+      if (mask.first >= overhang.low && mask.first + V <= overhang.high)
+        return {global_load_overhang<H>(reinterpret_cast<const typename Vec<T, V>::Words*>(p))};
+      Vec<T, V> v = filled_vector<T, V, F>();
 #pragma unroll
-    for (int j = 0; j < V; ++j)
-      if (mask.valid(j))
-        set_element(v, j, global_load<H>(reinterpret_cast<const typename ScalarWord<T>::type*>(p + j * T::bytes)));
+      for (int j = 0; j < V; ++j)
+        if (mask.valid(j))
+          set_element(v, j, global_load<H>(reinterpret_cast<const typename ScalarWord<T>::type*>(p + j * T::bytes)));
+      return v;
+    }
   }
-  return v;
+  return filled_vector<T, V, F>();
+}
+
+template <class K, Fill F, class Index>
+ROWTUNE_DEVICE void drop_foreign(Vec<typename K::Element, K::vector>& v, const Mask<K, Index>& mask) {
+  if constexpr (K::ragged && K::vector > 1) {
+    if (mask.whole) return;
+    const auto neutral = filled_vector<typename K::Element, K::vector, F>();
+#pragma unroll
+    for (int j = 0; j < K::vector; ++j)
+      if (!mask.valid(j)) set_element(v, j, element_bits(neutral, j));
+  }
 }
 
 template <class K, int H, class Index>
@@ -128,15 +171,44 @@ ROWTUNE_DEVICE void write_vector(char* row, const Mask<K, Index>& mask, const Ve
   }
 }
 
+/// The 16 bytes that begin `elements` (0 to 7) 16-bit elements behind the start of 32 bytes.
+ROWTUNE_DEVICE Words4 shifted(const Words4& a, const Words4& b, int elements) {
+  unsigned w[8] = {a.w[0], a.w[1], a.w[2], a.w[3], b.w[0], b.w[1], b.w[2], b.w[3]};
+  if (elements & 4) {
+#pragma unroll
+    for (int i = 0; i < 6; ++i) w[i] = w[i + 2];
+  }
+  if (elements & 2) {
+#pragma unroll
+    for (int i = 0; i < 5; ++i) w[i] = w[i + 1];
+  }
+  Words4 v;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) v.w[i] = funnel_shift(w[i], w[i + 1], (elements & 1) * 16);
+  return v;
+}
+
 /// Weights or biases of a vector's columns as floats; the array starts at a vector boundary unless K::ragged.
+/// Ragged rows of 16-bit elements find them in two aligned vectors, shifted by the row's head.
 template <class K, class Index>
 ROWTUNE_DEVICE void read_weights(const void* weights, const Mask<K, Index>& mask, float (&w)[K::vector]) {
   using T = typename K::Element;
   constexpr int V = K::vector;
   const char* p = static_cast<const char*>(weights) + static_cast<i64>(mask.first) * T::bytes;
-  if (mask.whole && (!K::ragged || reinterpret_cast<u64>(p) % (V * T::bytes) == 0)) {
+  const int behind = K::ragged ? static_cast<int>(reinterpret_cast<u64>(p) % (V * T::bytes)) : 0;
+  if (mask.whole && behind == 0) {
     load_vector<T, V, keep>(p).unpack(w);
     return;
+  }
+  if constexpr (T::bytes == 2 && V == 8) {
+    const char* aligned = p - behind;
+    const char* end = static_cast<const char*>(weights) + static_cast<i64>(mask.cols) * T::bytes;
+    if (mask.whole && aligned >= static_cast<const char*>(weights) && aligned + 32 <= end) {
+      const Vec<T, V> v{shifted(global_load<keep>(reinterpret_cast<const Words4*>(aligned)),
+                                global_load<keep>(reinterpret_cast<const Words4*>(aligned + 16)), behind / T::bytes)};
+      v.unpack(w);
+      return;
+    }
   }
   using Scalar = typename ScalarWord<T>::type;
 #pragma unroll
@@ -158,6 +230,7 @@ struct RowData {
   char* output;
   char* residual_out;
   Geometry<K, Index> geometry;
+  Overhang<K, Index> overhang;
 
   ROWTUNE_DEVICE RowData(const RowArgs& a, i64 row)
       : input(static_cast<const char*>(a.input) + row * a.input_stride * T::bytes),
@@ -166,27 +239,51 @@ struct RowData {
         output(static_cast<char*>(a.output) + row * a.output_stride * T::bytes),
         residual_out(K::adds_residual ? static_cast<char*>(a.residual_out) + row * a.residual_out_stride * T::bytes
                                       : nullptr),
-        geometry(input, a.cols) {}
+        geometry(input, a.cols),
+        overhang(row, a.rows, least_stride(a), geometry.cols) {}
 
-  /// First look at a vector of the row.
-  ROWTUNE_DEVICE Packed read(Index i) const {
+  static ROWTUNE_DEVICE i64 least_stride(const RowArgs& a) {
+    if constexpr (!K::adds_residual) return a.input_stride;
+    const i64 in = a.input_stride < a.residual_stride ? a.input_stride : a.residual_stride;
+    return in < a.residual_out_stride ? in : a.residual_out_stride;
+  }
+
+  struct Fetched {
+    Packed x;
+    Packed r;  ///< unused without a residual
+  };
+  /// First look at a vector of the row: issues its loads.
+  ROWTUNE_DEVICE Fetched fetch(Index i) const {
     const auto mask = geometry.mask(i);
-    const Packed x = read_vector<K, F, K::load_hint>(input, mask);
-    if constexpr (!K::adds_residual) {
-      return x;
-    } else {
-      const Packed r = read_vector<K, F, K::load_hint>(residual, mask);
+    Fetched f;
+    f.x = fetch_vector<K, F, K::load_hint>(input, mask, overhang);
+    if constexpr (K::adds_residual) f.r = fetch_vector<K, F, K::load_hint>(residual, mask, overhang);
+    return f;
+  }
+  /// What the first look saw, absent elements neutral; stores the new residual.
+  ROWTUNE_DEVICE Packed settle(const Fetched& f, Index i) const {
+    const auto mask = geometry.mask(i);
+    Packed x = f.x;
+    if constexpr (K::adds_residual) {
       float sum[K::vector];
 #pragma unroll
-      for (int j = 0; j < K::vector; ++j) sum[j] = x.get(j) + r.get(j);
-      const Packed packed = Packed::pack(sum);
-      write_vector<K, K::store_hint>(residual_out, mask, packed);
-      return packed;
+      for (int j = 0; j < K::vector; ++j) sum[j] = x.get(j) + f.r.get(j);
+      x = Packed::pack(sum);
+      write_vector<K, K::store_hint>(residual_out, mask, x);
     }
+    drop_foreign<K, F>(x, mask);
+    return x;
   }
   /// A later look at the same vector.
-  ROWTUNE_DEVICE Packed read_again(Index i) const {
-    return read_vector<K, F, K::load_hint>(K::adds_residual ? residual_out : input, geometry.mask(i));
+  ROWTUNE_DEVICE Fetched fetch_again(Index i) const {
+    Fetched f;
+    f.x = fetch_vector<K, F, K::load_hint>(K::adds_residual ? residual_out : input, geometry.mask(i), overhang);
+    return f;
+  }
+  ROWTUNE_DEVICE Packed settle_again(const Fetched& f, Index i) const {
+    Packed x = f.x;
+    drop_foreign<K, F>(x, geometry.mask(i));
+    return x;
   }
   ROWTUNE_DEVICE void write(Index i, const float (&y)[K::vector]) const {
     write_vector<K, K::store_hint>(output, geometry.mask(i), Packed::pack(y));

@@ -48,8 +48,11 @@ struct PackedView {
 
   ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team)
       : row(a, r), rank(team.rank()), opaque(a.opaque) {
+    typename Row::Fetched fetched[K::vectors];
 #pragma unroll
-    for (int n = 0; n < K::vectors; ++n) data[n] = row.read(n * Team::size + rank);
+    for (int n = 0; n < K::vectors; ++n) fetched[n] = row.fetch(n * Team::size + rank);
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) data[n] = row.settle(fetched[n], n * Team::size + rank);
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -99,11 +102,11 @@ struct FloatView {
   float data[K::vectors][V];
 
   ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team) : row(a, r), rank(team.rank()) {
-    Vec<typename K::Element, V> packed[K::vectors];
+    typename Row::Fetched fetched[K::vectors];
 #pragma unroll
-    for (int n = 0; n < K::vectors; ++n) packed[n] = row.read(n * Team::size + rank);
+    for (int n = 0; n < K::vectors; ++n) fetched[n] = row.fetch(n * Team::size + rank);
 #pragma unroll
-    for (int n = 0; n < K::vectors; ++n) packed[n].unpack(data[n]);
+    for (int n = 0; n < K::vectors; ++n) row.settle(fetched[n], n * Team::size + rank).unpack(data[n]);
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -137,18 +140,31 @@ struct SharedView {
 
   ROWTUNE_DEVICE SharedView(const RowArgs& a, i64 r, const Team& team)
       : row(a, r), rank(team.rank()), slots(shared_dynamic() + thread_index()) {
+    constexpr int batch = K::vectors < 8 ? K::vectors : 8;  // loads in flight that pass through registers
+    for (int first = 0; first < K::vectors; first += batch) {
+      typename Row::Fetched fetched[batch];
 #pragma unroll
-    for (int n = 0; n < K::vectors; ++n) {
-      const int i = n * Team::size + rank;
-      if (K::async && !K::adds_residual && row.geometry.mask(i).whole) {
-        async_copy16(slots + n * K::block,
-                     reinterpret_cast<const Words4*>(row.input +
-                                                     static_cast<i64>(row.geometry.mask(i).first) * K::Element::bytes));
-      } else {
-        shared_store(slots + n * K::block, row.read(i).words);
+      for (int n = 0; n < batch; ++n) {
+        const int i = (first + n) * Team::size + rank;
+        if (first + n >= K::vectors) break;
+        if (copied_asynchronously(i))
+          async_copy16(slots + (first + n) * K::block,
+                       reinterpret_cast<const Words4*>(row.input + static_cast<i64>(row.geometry.mask(i).first) *
+                                                                       K::Element::bytes));
+        else
+          fetched[n] = row.fetch(i);
+      }
+#pragma unroll
+      for (int n = 0; n < batch; ++n) {
+        const int i = (first + n) * Team::size + rank;
+        if (first + n >= K::vectors) break;
+        if (!copied_asynchronously(i)) shared_store(slots + (first + n) * K::block, row.settle(fetched[n], i).words);
       }
     }
     if constexpr (K::async) async_wait();
+  }
+  ROWTUNE_DEVICE bool copied_asynchronously(int i) const {
+    return K::async && !K::adds_residual && row.geometry.mask(i).whole;
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -182,7 +198,6 @@ template <class K, class Team, Fill F>
 struct RereadView {
   static constexpr int V = K::vector;
   using Row = RowData<K, F, i64>;
-  using Packed = Vec<typename K::Element, V>;
   Row row;
   int rank;
   bool looked = false;
@@ -192,17 +207,17 @@ struct RereadView {
   template <bool Again, class Visit>
   ROWTUNE_DEVICE void walk(Visit visit) {
     for (i64 first = rank; first < row.geometry.vectors; first += static_cast<i64>(Team::size) * K::batch) {
-      Packed packed[K::batch];
+      typename Row::Fetched fetched[K::batch];
 #pragma unroll
       for (int n = 0; n < K::batch; ++n) {
         const i64 i = first + static_cast<i64>(n) * Team::size;
-        packed[n] = Again ? row.read_again(i) : row.read(i);
+        fetched[n] = Again ? row.fetch_again(i) : row.fetch(i);
       }
 #pragma unroll
       for (int n = 0; n < K::batch; ++n) {
         const i64 i = first + static_cast<i64>(n) * Team::size;
         float x[V];
-        packed[n].unpack(x);
+        (Again ? row.settle_again(fetched[n], i) : row.settle(fetched[n], i)).unpack(x);
         visit(x, i);
       }
     }
