@@ -180,7 +180,7 @@ const std::vector<Field<db::Coverage>>& coverage_fields() {
       of({"last_measured_at", "", "", "UTC", Style::text, hidden}, &R::last_measured_at),
       of({"toolchain", "", "", "compiler", Style::text, hidden}, &R::toolchain),
       of({"source_fingerprint", "", "", "of the kernel's sources", Style::text, hidden}, &R::source_fingerprint),
-      of({"device_model", "", "", "model of the device", Style::text, hidden}, &R::device_model)};
+      of({"device_model", "device model", "", "model of the device"}, &R::device_model)};
   return fields;
 }
 
@@ -199,7 +199,7 @@ const std::vector<Field<db::BaselineRow>>& baseline_fields() {
                [](const R& r) { return cell(r.baseline.method); }},
               {{"source", "", "", "file it came from", Style::text, hidden},
                [](const R& r) { return cell(r.baseline.source); }},
-              {{"device_model", "", "", "model of the device", Style::text, hidden},
+              {{"device_model", "device model", "", "model of the device"},
                [](const R& r) { return cell(r.baseline.device_model); }}});
   return fields;
 }
@@ -218,7 +218,7 @@ const std::vector<Field<db::AccuracyRow>>& accuracy_fields() {
                [](const R& r) { return cell(r.accuracy.nan_count); }},
               of({"time_us", "time", "us", "time of this config", Style::time}, &R::time_us),
               of({"eligible", "", "", "whether it may win", Style::flag}, &R::eligible),
-              {{"device_model", "", "", "model of the device", Style::text, hidden},
+              {{"device_model", "device model", "", "model of the device"},
                [](const R& r) { return cell(r.accuracy.key.device_model); }}});
   return fields;
 }

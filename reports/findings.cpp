@@ -134,7 +134,7 @@ void find_next_steps(Findings& f) {
     f.next_steps.push_back(
         "`rowtune tune` with the same options and a larger `--budget`: measures only what is missing");
   if (count_if(f.best, [](auto& r) { return r.op != "copy" && !r.ceiling_fraction; }) > 0)
-    f.next_steps.push_back("`rowtune tune --op copy` with the same shapes: gives the missing ceilings");
+    f.next_steps.push_back("`rowtune tune` with the same shapes: measures the missing ceilings too");
   if (!f.best.empty()) {
     f.next_steps.push_back("`rowtune dispatch --out DIR`: the winners as a table for your own program");
     f.next_steps.push_back("`rowtune verify`: measures the winners once more, to see whether they hold");

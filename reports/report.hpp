@@ -15,4 +15,8 @@ void write_markdown(const db::Database& database, std::ostream& out);
 /// Every config of every current sweep, failures included (`rank` 1 is the winner): the view `leaderboard`.
 void write_csv(const db::Database& database, std::ostream& out);
 
+/// One self-contained page: tables, charts, filters, the data itself. It loads nothing from anywhere, and text from the
+/// database stays text.
+void write_html(const db::Database& database, std::ostream& out);
+
 }  // namespace rowtune::reports
