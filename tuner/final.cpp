@@ -10,6 +10,8 @@ namespace {
 
 using Verdict = PairedComparison::Verdict;
 
+constexpr double slow_base = 1.5;  ///< times the leader
+
 std::vector<double> first_of(const std::vector<double>& samples, std::size_t count) {
   return {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(count)};
 }
@@ -29,9 +31,10 @@ class Final {
   }
 
   /// One more allocation for everyone still in.
-  void sample(double seconds_left) {
+  void sample(bool fresh_buffers, double seconds_left) {
     InterleaveRequest request;
     request.workload = workload_;
+    request.fresh_buffers = fresh_buffers;
     request.rounds = settings_.rounds;
     request.max_seconds = seconds_left;
     std::vector<std::size_t> members;
@@ -62,8 +65,8 @@ class Final {
                                                settings_.margin, confidence_);
       if (i == leader_) finalist.against_leader.verdict = Verdict::tie;
       alive_[i] = finalist.against_leader.verdict != Verdict::slower;
-      // The base stays to the end: the gain over it is worth as many samples as the winner's time.
-      sampled_[i] = alive_[i] || finalist.contender.is_base;
+      // A base that is not far behind stays to the end: the gain over it is worth as many samples as the winner's time.
+      sampled_[i] = alive_[i] || (finalist.contender.is_base && finalist.against_leader.ratio < slow_base);
     }
   }
 
@@ -120,12 +123,12 @@ std::vector<Contender> enter_final(std::vector<Contender> contenders, const Fina
   std::sort(contenders.begin(), contenders.end(),
             [](const Contender& a, const Contender& b) { return a.time_us < b.time_us; });
   std::vector<Contender> entered;
+  int by_median = 0, by_interval = 0;
   for (const Contender& contender : contenders) {
-    const double best = contenders.front().time_us;
-    const bool among_the_best =
-        static_cast<int>(entered.size()) < settings.finalists && contender.time_us <= best * (1 + settings.entry);
-    if (among_the_best || (contender.is_base && contender.time_us <= best * (1 + settings.base_entry)))
-      entered.push_back(contender);
+    const double limit = contenders.front().time_us * (1 + settings.entry);
+    const bool close = contender.time_us <= limit && by_median++ < settings.finalists;
+    const bool doubtful = contender.time_us > limit && contender.low_us <= limit && by_interval++ < settings.doubtful;
+    if (close || doubtful || contender.is_base) entered.push_back(contender);
   }
   return entered;
 }
@@ -136,11 +139,14 @@ FinalResult hold_final(Measurer& measurer, const Workload& workload, const std::
   const double start = now();
   int allocations = 0;
   while (true) {
-    contest.sample(std::max(0.0, (settings.max_seconds - (now() - start)) / (settings.max_allocations - allocations)));
+    const double left = settings.max_seconds - (now() - start);
+    contest.sample(allocations > 0, std::max(0.0, left / (settings.max_allocations - allocations)));
     contest.judge();
     ++allocations;
     if (contest.decided() && allocations >= settings.min_allocations) break;
-    if (allocations >= settings.max_allocations || now() - start >= settings.max_seconds || stop) break;
+    // Buffers that take longer than what they would be used for are not opened again.
+    const bool too_late = now() - start + 2 * measurer.open_seconds() >= settings.max_seconds;
+    if (allocations >= settings.max_allocations || too_late || stop) break;
   }
   return contest.result(allocations);
 }

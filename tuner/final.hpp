@@ -17,11 +17,11 @@ namespace rowtune {
 struct FinalSettings {
   double margin = 0.005;     ///< configs this close are ties
   double confidence = 0.95;  ///< of all comparisons of a final together (Bonferroni)
-  int finalists = 6;         ///< at most, the base not counted
-  double entry = 0.05;       ///< share of the best time within which a config enters
-  double base_entry = 0.5;   ///< the same for the base: beyond, the sweep has told it apart
-  int min_allocations = 2, max_allocations = 4;
-  int rounds = 11;  ///< per allocation
+  int finalists = 6;         ///< at most, by their medians
+  int doubtful = 4;          ///< at most, whose interval reaches the best though their median does not: a noisy moment
+  double entry = 0.05;       ///< share of the best time within which a config enters; the base always does
+  int min_allocations = 2, max_allocations = 4;  ///< the first is the one of the sweep
+  int rounds = 11;                               ///< per allocation
   double max_seconds = 3;
 };
 
@@ -29,6 +29,7 @@ struct FinalSettings {
 struct Contender {
   Config config;
   double time_us = 0;
+  double low_us = 0;  ///< of its interval
   bool is_base = false;
 };
 

@@ -28,15 +28,15 @@ struct Command {
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
       {"devices", "what this machine offers, and why a device is unusable", devices_command},
-      // PENDING       {"space", "the configs of an operation, and what each constraint removed", space_command},
+      {"space", "the configs of an operation, and what each constraint removed", space_command},
       {"tune", "sweep, record, and print the winners", tune_command},
-      // PENDING       {"best", "the best configs of what was tuned: times, intervals, ties", best_command},
-      // PENDING       {"run", "one config again and again, checked and timed; for a profiler", run_command},
-      // PENDING       {"dispatch", "write the table of winners, or look a shape up in it", dispatch_command},
+      {"best", "the best configs of what was tuned: times, intervals, ties", best_command},
+      {"run", "one config again and again, checked and timed; for a profiler", run_command},
+      {"dispatch", "write the table of winners, or look a shape up in it", dispatch_command},
       // PENDING       {"stability", "how wrong each method gets: the study, your data, or cases", stability_command},
       // PENDING       {"report", "what the database holds, as a page, Markdown or CSV", report_command},
-      // PENDING       {"compare", "two databases side by side", compare_command},
-      // PENDING       {"merge", "join databases into one", merge_command},
+      {"compare", "two databases side by side", compare_command},
+      {"merge", "join databases into one", merge_command},
   };
   return table;
 }

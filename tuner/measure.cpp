@@ -128,8 +128,10 @@ DeviceMeasurer::DeviceMeasurer(Device& device, Clock now)
 void DeviceMeasurer::open(const Workload& workload) {
   if (bench_ && opened_ == workload) return;
   release();  // first: two sets of buffers may not fit
+  const double start = now_();
   bench_ = device_.open(workload);
   opened_ = workload;
+  open_seconds_ = now_() - start;
 }
 
 void DeviceMeasurer::release() {
@@ -146,14 +148,20 @@ db::Measurement DeviceMeasurer::measure(const MeasureRequest& request) {
     Session(*bench_, request, device_.info(), now_).run(m);
   } catch (const ConfigFailure& failure) {
     fail(m, failure.outcome, failure.what());
+  } catch (const EnvironmentError&) {
+    throw;  // the device is gone: no other config would fare better
+  } catch (const UsageError& refused) {
+    fail(m, Outcome::launch_error, refused.what());
   } catch (const std::invalid_argument& nonsense) {  // a sample that is no time
     fail(m, Outcome::implausible, nonsense.what());
+  } catch (const std::exception& unforeseen) {
+    fail(m, Outcome::crash, unforeseen.what());
   }
   return m;
 }
 
 std::vector<std::vector<double>> DeviceMeasurer::interleave(const InterleaveRequest& request) {
-  release();
+  if (request.fresh_buffers) release();
   open(request.workload);
   std::vector<std::unique_ptr<Kernel>> kernels;
   for (const std::string& name : request.configs) kernels.push_back(bench_->load(split_config_name(name)));

@@ -20,6 +20,7 @@ class DeviceMeasurer : public Measurer {
 
   db::Measurement measure(const MeasureRequest& request) override;
   std::vector<std::vector<double>> interleave(const InterleaveRequest& request) override;
+  double open_seconds() const override { return open_seconds_; }
   void release() override;
 
  private:
@@ -29,6 +30,7 @@ class DeviceMeasurer : public Measurer {
   Clock now_;
   db::Provenance provenance_;  ///< of this run
   std::optional<Workload> opened_;
+  double open_seconds_ = 0;
   std::unique_ptr<Bench> bench_;  ///< of the last workload: consecutive configs share its buffers
 };
 

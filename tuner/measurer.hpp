@@ -22,11 +22,11 @@ struct MeasureRequest {
   std::optional<double> time_to_beat_us;
 };
 
-/// Some configs of one workload, sampled in turns on buffers allocated afresh: a pair of samples shares its moment, and
-/// a further request its placement in memory.
+/// Some configs of one workload, sampled in turns: the samples of a round share their moment.
 struct InterleaveRequest {
   Workload workload;
   std::vector<std::string> configs;
+  bool fresh_buffers = false;  ///< allocate anew, for another placement in memory
   int rounds = 0;
   double max_seconds = 1.0;  ///< ends after the round in which it is spent; at least one round is taken
 };
@@ -38,6 +38,8 @@ class Measurer {
   virtual db::Measurement measure(const MeasureRequest& request) = 0;
   /// samples[config][round] in microseconds per launch. Throws ConfigFailure.
   virtual std::vector<std::vector<double>> interleave(const InterleaveRequest& request) = 0;
+  /// How long the buffers opened last took to open.
+  virtual double open_seconds() const = 0;
   /// Gives the buffers of the last workload back.
   virtual void release() = 0;
 };

@@ -57,15 +57,14 @@ void Sweep::learn(const db::Measurement& m) {
   const auto found = index_.find(m.key.config);
   if (found == index_.end()) return;
   const bool can_win = m.outcome == Outcome::ok && m.time_us && planned_.eligible[found->second];
-  const std::optional<double> time = can_win ? m.time_us : std::nullopt;
-  known_[found->second] = time;
-  strategy_->report(found->second, time);
+  known_[found->second] = {can_win ? m.time_us : std::nullopt, m.time_lo_us.value_or(0)};
+  strategy_->report(found->second, known_[found->second].time_us);
 }
 
 std::vector<Contender> Sweep::contenders() const {
   std::vector<Contender> out;
-  for (const auto& [i, time] : known_)
-    if (time) out.push_back({planned_.configs[i], *time, i == planned_.base});
+  for (const auto& [i, known] : known_)
+    if (known.time_us) out.push_back({planned_.configs[i], *known.time_us, known.low_us, i == planned_.base});
   std::sort(out.begin(), out.end(), [](const Contender& a, const Contender& b) { return a.time_us < b.time_us; });
   return out;
 }

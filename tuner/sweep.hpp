@@ -44,13 +44,17 @@ class Sweep {
   std::size_t remaining();
 
  private:
+  struct Known {
+    std::optional<double> time_us;  ///< absent when it failed or may not be chosen
+    double low_us = 0;
+  };
   void refill();
 
   const PlannedWorkload& planned_;
   std::unique_ptr<Strategy> strategy_;
   std::deque<std::size_t> queue_;
   std::map<std::string, std::size_t> index_;
-  std::map<std::size_t, std::optional<double>> known_;  ///< time, absent when it failed or may not be chosen
+  std::map<std::size_t, Known> known_;
   bool primed_ = false, exhausted_ = false;
 };
 

@@ -13,8 +13,8 @@ namespace rowtune {
 namespace {
 
 constexpr std::size_t compile_batch = 32;
-constexpr double explore_share = 0.85;      ///< of a budget; the rest is for the finals
-constexpr double configs_per_share = 16;    ///< that a workload's share of a budget should reach, by shorter sampling
+constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
+constexpr double configs_per_share = 16;    ///< that a share should reach, by shorter sampling
 constexpr double least_sampling = 0.02;     ///< seconds: below, a time is worth nothing
 constexpr std::size_t winners_to_pass = 3;  ///< of a similar workload, tried first
 constexpr double forever = std::numeric_limits<double>::infinity();
@@ -41,7 +41,6 @@ struct Tuner::Item {
   std::size_t remaining = 0;
   bool complete = false;   ///< nothing more to measure
   bool abandoned = false;  ///< its buffers do not fit
-  bool final_held = false;
   bool suggested = false;
 };
 
@@ -59,34 +58,27 @@ Tuner::~Tuner() = default;
 
 TuneReport Tuner::run(const Plan& plan) {
   start(plan);
-  const double budget = settings_.budget_seconds.value_or(forever);
-  if (budget == forever) {
+  if (!settings_.budget_seconds) {
     for (Item& item : items_) {
-      explore(item, forever, settings_.limits.max_seconds);
+      explore(item, forever);
       finish(item, settings_.final.max_seconds);
     }
   } else {
-    measure_bases();
-    const double explore_end = explore_share * budget;
-    for (auto pass = unfinished(); !pass.empty() && !ended(explore_end); pass = unfinished()) {
-      for (std::size_t i = 0; i < pass.size() && !ended(explore_end); ++i) {
-        const double share = (explore_end - elapsed()) / static_cast<double>(pass.size() - i);
-        explore(*pass[i], elapsed() + share, std::max(least_sampling, share / configs_per_share));
-        if (pass[i]->complete) finish(*pass[i], std::min(settings_.final.max_seconds, 0.5 * share));
+    const double budget = *settings_.budget_seconds;
+    // Turns rather than one turn each: what one leaves over is shared by those that need more.
+    for (auto pass = unfinished(); !pass.empty() && !ended(budget); pass = unfinished())
+      for (std::size_t i = 0; i < pass.size() && !ended(budget); ++i) {
+        const double begin = elapsed();
+        const double share = (budget - begin) / static_cast<double>(pass.size() - i);
+        explore(*pass[i], begin + explore_share * share);
+        finish(*pass[i], std::min(settings_.final.max_seconds, begin + share - elapsed()));
       }
-    }
-    std::size_t waiting = static_cast<std::size_t>(
-        std::count_if(items_.begin(), items_.end(), [](const Item& item) { return !item.final_held; }));
-    for (Item& item : items_) {
-      if (item.final_held || ended(budget)) continue;
-      finish(item, std::min(settings_.final.max_seconds, (budget - elapsed()) / static_cast<double>(waiting--)));
-    }
   }
   measurer_.release();
   compiler_.reset();
-  for (Item& item : items_) report_.left += item.remaining;
+  for (Item& item : items_) report_.left += item.abandoned ? 0 : item.remaining;
   report_.interrupted = stop_;
-  report_.out_of_budget = !stop_ && report_.left > 0 && elapsed() >= explore_share * budget;
+  report_.out_of_budget = !stop_ && report_.left > 0;
   report_.seconds = elapsed();
   return report_;
 }
@@ -104,32 +96,14 @@ void Tuner::start(const Plan& plan) {
     total_ += item.remaining;
     items_.push_back(std::move(item));
   }
-  std::vector<Job> bases;
-  for (Item& item : items_)
-    if (!item.sweep.base_is_known())
-      bases.push_back({item.sweep.workload(), item.sweep.planned().configs[item.sweep.planned().base]});
-  const auto ticket = compiler_->add(std::move(bases));
-  for (Item& item : items_) item.tickets[item.sweep.planned().base] = ticket;
 }
 
-/// Every workload gets a result before any gets its second one.
-void Tuner::measure_bases() {
-  const double share =
-      explore_share * *settings_.budget_seconds / static_cast<double>(std::max<std::size_t>(1, items_.size()));
-  SamplingLimits limits = settings_.limits;
-  limits.max_seconds = std::clamp(share / configs_per_share, least_sampling, limits.max_seconds);
-  for (Item& item : items_) {
-    if (ended(*settings_.budget_seconds)) return;
-    if (item.sweep.base_is_known() || !compiled(item, item.sweep.planned().base)) continue;
-    measure_one(item, item.sweep.planned().base, limits);
-  }
-}
-
-void Tuner::explore(Item& item, double deadline, double seconds_per_config) {
-  SamplingLimits limits = settings_.limits;
-  limits.max_seconds = std::min(limits.max_seconds, seconds_per_config);
+/// Measures until the deadline. The first config opens the buffers and is measured in any case: every turn gets
+/// somewhere.
+void Tuner::explore(Item& item, double deadline) {
   suggest(item);
-  bool measured_one = false;  // progress in every turn, however small the share
+  SamplingLimits limits = settings_.limits;
+  bool measured_one = false;
   while (!item.abandoned && !stop_ && (!measured_one || elapsed() < deadline)) {
     const auto config = item.sweep.next();
     if (!config) {
@@ -138,6 +112,8 @@ void Tuner::explore(Item& item, double deadline, double seconds_per_config) {
       return;
     }
     if (!compiled(item, *config)) return;
+    if (deadline != forever)  // what is left of the share, after the buffers were opened, reaches many configs
+      limits.max_seconds = std::clamp((deadline - elapsed()) / configs_per_share, least_sampling, limits.max_seconds);
     measure_one(item, *config, limits);
     measured_one = true;
   }
@@ -213,10 +189,9 @@ bool Tuner::compiled(Item& item, std::size_t config) {
 
 /// The final of a workload, unless the database holds a decision that is still good.
 void Tuner::finish(Item& item, double seconds) {
-  item.final_held = true;
   if (!settings_.finals || stop_ || item.abandoned || database_.decision(item.key)) return;
   const auto finalists = enter_final(item.sweep.contenders(), settings_.final);
-  if (finalists.size() < 2) return;  // the sweep has told them all apart
+  if (finalists.size() < 2) return;
   FinalSettings settings = settings_.final;
   settings.max_seconds = seconds;
   observer_.final_begins(status(item), finalists.size());

@@ -66,8 +66,7 @@ class Tuner {
  private:
   struct Item;  ///< a workload in this run
   void start(const Plan& plan);
-  void measure_bases();
-  void explore(Item& item, double deadline, double seconds_per_config);
+  void explore(Item& item, double deadline);
   void measure_one(Item& item, std::size_t config, const SamplingLimits& limits);
   void finish(Item& item, double seconds);
   void record_final(Item& item, const FinalResult& result);

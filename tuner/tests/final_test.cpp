@@ -37,21 +37,23 @@ class FinalTest : public testing::Test {
 
 TEST_F(FinalTest, TheBestFewEnterAndTheBaseFromFurtherAway) {
   std::vector<Contender> all;
-  for (int i = 0; i < 10; ++i) all.push_back({config("a.b" + std::to_string(i + 1)), 10 + 0.05 * i, false});
-  all.push_back({config("late.b1"), 10.6, false});
-  all.push_back({config("base.b1"), 14, true});
+  for (int i = 0; i < 10; ++i)
+    all.push_back({config("a.b" + std::to_string(i + 1)), 10 + 0.05 * i, 10 + 0.05 * i, false});
+  all.push_back({config("late.b1"), 10.6, 10.6, false});
+  all.push_back({config("base.b1"), 14, 14, true});
   const auto entered = enter_final(all, settings_);
   ASSERT_EQ(entered.size(), 7u);
   EXPECT_EQ(entered.front().config.name(), "a.b1");
   EXPECT_TRUE(entered.back().is_base);
-  all.back().time_us = 15.1;  // more than half as slow again: told apart by the sweep
-  EXPECT_EQ(enter_final(all, settings_).size(), 6u);
+  all.push_back({config("noisy.b1"), 40, 9.9, false});
+  EXPECT_EQ(enter_final(all, settings_).size(), 8u);  // what its interval leaves open, the final settles
 }
 
 TEST_F(FinalTest, TellsTwoPercentApartUnderNoise) {
   add_noise(0.01);
   device_.times = {{"a.b1", 10.0}, {"b.b1", 10.2}, {"base.b1", 12.0}};
-  const auto result = hold({{config("b.b1"), 10, false}, {config("a.b1"), 10, false}, {config("base.b1"), 12, true}});
+  const auto result =
+      hold({{config("b.b1"), 10, 10, false}, {config("a.b1"), 10, 10, false}, {config("base.b1"), 12, 12, true}});
   EXPECT_EQ(result.winner, "a.b1");
   EXPECT_TRUE(result.ties.empty());
   EXPECT_TRUE(result.settled);
@@ -60,15 +62,16 @@ TEST_F(FinalTest, TellsTwoPercentApartUnderNoise) {
 TEST_F(FinalTest, TiesGoToTheSimplestAndAreNamed) {
   add_noise(0.001);
   device_.times = {{"a.b256.s4", 10.0}, {"a.b128.s1", 10.01}, {"a.b256.s1", 10.0}};
-  const auto result =
-      hold({{config("a.b256.s4"), 10, false}, {config("a.b128.s1"), 10, false}, {config("a.b256.s1"), 10, false}});
+  const auto result = hold({{config("a.b256.s4"), 10, 10, false},
+                            {config("a.b128.s1"), 10, 10, false},
+                            {config("a.b256.s1"), 10, 10, false}});
   EXPECT_EQ(result.winner, "a.b128.s1");
   EXPECT_EQ(result.ties, (std::vector<std::string>{"a.b256.s4", "a.b256.s1"}));
 }
 
 TEST_F(FinalTest, TheBaseWinsATie) {
   device_.times = {{"a.b1", 10.0}, {"base.b512.s8", 10.02}};
-  const auto result = hold({{config("a.b1"), 10, false}, {config("base.b512.s8"), 10, true}});
+  const auto result = hold({{config("a.b1"), 10, 10, false}, {config("base.b512.s8"), 10, 10, true}});
   EXPECT_EQ(result.winner, "base.b512.s8");
 }
 
@@ -78,7 +81,8 @@ TEST_F(FinalTest, ASimplerConfigSlowerThanTheBaseDoesNotWin) {
     return name == "a.b1" ? 1 + std::uniform_real_distribution<double>(-0.3, 0.3)(random_) : 1.0;
   };
   device_.times = {{"a.b1", 10.5}, {"a.b64", 10.0}, {"base.b32", 10.2}};
-  const auto result = hold({{config("a.b64"), 10, false}, {config("base.b32"), 10, true}, {config("a.b1"), 10, false}});
+  const auto result =
+      hold({{config("a.b64"), 10, 10, false}, {config("base.b32"), 10, 10, true}, {config("a.b1"), 10, 10, false}});
   const auto median_of = [&](const std::string& name) {
     return std::find_if(result.finalists.begin(), result.finalists.end(),
                         [&](const Finalist& f) { return f.contender.config.name() == name; })
@@ -91,25 +95,31 @@ TEST_F(FinalTest, ClearLosersStopBeingSampledTheBaseDoesNot) {
   add_noise(0.004);  // keeps the two leaders undecided for a while
   settings_.margin = 0.0001;
   device_.times = {{"a.b1", 10.0}, {"b.b1", 10.0}, {"c.b1", 11.0}, {"base.b1", 11.0}};
-  hold({{config("a.b1"), 10, false},
-        {config("b.b1"), 10, false},
-        {config("c.b1"), 10, false},
-        {config("base.b1"), 11, true}});
+  hold({{config("a.b1"), 10, 10, false},
+        {config("b.b1"), 10, 10, false},
+        {config("c.b1"), 10, 10, false},
+        {config("base.b1"), 11, 11, true}});
   EXPECT_LT(device_.samples["c.b1"], device_.samples["a.b1"]);
   EXPECT_EQ(device_.samples["base.b1"], device_.samples["a.b1"]);
 }
 
+TEST_F(FinalTest, AFarSlowerBaseLeavesAfterTheFirstAllocation) {
+  device_.times = {{"a.b1", 10.0}, {"b.b1", 10.0}, {"base.b1", 30.0}};
+  hold({{config("a.b1"), 10, 10, false}, {config("b.b1"), 10, 10, false}, {config("base.b1"), 30, 30, true}});
+  EXPECT_EQ(device_.samples["base.b1"], settings_.rounds + 1);  // and the one that warms up
+}
+
 TEST_F(FinalTest, SeveralAllocationsAndAnEndByTimeOrSignal) {
   device_.times = {{"a.b1", 10.0}, {"b.b1", 11.0}};
-  hold({{config("a.b1"), 10, false}, {config("b.b1"), 11, false}});
+  hold({{config("a.b1"), 10, 10, false}, {config("b.b1"), 11, 11, false}});
   EXPECT_EQ(device_.opened, settings_.min_allocations);
   stop_ = true;
   device_.opened = 0;
-  EXPECT_NO_THROW(hold({{config("a.b1"), 10, false}, {config("b.b1"), 11, false}}));
-  EXPECT_EQ(device_.opened, 1);
+  EXPECT_NO_THROW(hold({{config("a.b1"), 10, 10, false}, {config("b.b1"), 11, 11, false}}));
+  EXPECT_EQ(device_.opened, 0);  // the buffers that were there
   stop_ = false;
   settings_.max_seconds = 0;
-  const auto result = hold({{config("a.b1"), 10, false}, {config("b.b1"), 11, false}});
+  const auto result = hold({{config("a.b1"), 10, 10, false}, {config("b.b1"), 11, 11, false}});
   EXPECT_FALSE(result.settled);  // one round tells nothing
   EXPECT_EQ(result.winner, "a.b1");
 }

@@ -111,7 +111,7 @@ TEST_F(Measure, ABeatenConfigIsSampledLess) {
   EXPECT_FALSE(m.settled);
 }
 
-TEST_F(Measure, ConfigsOfAWorkloadShareBuffersAnInterleaveGetsNewOnes) {
+TEST_F(Measure, ConfigsOfAWorkloadShareBuffersUntilFreshOnesAreAskedFor) {
   measure("fast.b32");
   measure("fast.b64");
   EXPECT_EQ(device_.opened, 1);
@@ -119,7 +119,10 @@ TEST_F(Measure, ConfigsOfAWorkloadShareBuffersAnInterleaveGetsNewOnes) {
   request.workload = workload_;
   request.configs = {"fast.b32", "fast.b64", "fast.b128"};
   request.rounds = 5;
-  const auto samples = measurer_.interleave(request);
+  auto samples = measurer_.interleave(request);
+  EXPECT_EQ(device_.opened, 1);
+  request.fresh_buffers = true;
+  samples = measurer_.interleave(request);
   EXPECT_EQ(device_.opened, 2);
   ASSERT_EQ(samples.size(), 3u);
   for (const auto& each : samples) EXPECT_EQ(each.size(), 5u);

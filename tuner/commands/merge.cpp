@@ -1,0 +1,40 @@
+// rowtune merge: joins databases into one.
+
+#include <fmt/format.h>
+
+#include "db/database.hpp"
+#include "tuner/cli.hpp"
+#include "tuner/commands.hpp"
+
+namespace rowtune {
+
+int merge_command(const Arguments& arguments) {
+  CommandLine line(
+      "merge", "merge FILE... [--db FILE]",
+      "Joins the measurements of other databases into --db, which is created if missing. What is there already "
+      "stays;\ndoing it again changes nothing. Results of different device models keep apart.");
+  line.add("Options")("from", boost::program_options::value<std::vector<std::string>>()->value_name("FILE"),
+                      "the files to read (the option's name may be left out)");
+  line.take_words("from");
+  line.add_database();
+  line.add_quiet();
+  line.add_example("rowtune merge a.db b.db --db all.db", "one file of the results of two machines");
+  if (!line.parse(arguments)) return exit_done;
+  if (!line.has("from")) throw UsageError("rowtune merge: name the files to join; see: rowtune help merge");
+  const auto files = line.get<std::vector<std::string>>("from");
+  for (const std::string& file : files)  // a bad one is found before anything is written
+    db::Database::open(file, db::Database::Mode::read_only);
+  db::Database database = db::Database::open(line.database(), db::Database::Mode::read_write);
+  for (const std::string& file : files) {
+    const db::MergeCounts counts = database.merge_from(file);
+    if (!line.get<bool>("quiet"))
+      print(fmt::format(
+          "{}: {} measurements new, {} there already; {} decisions, {} accuracies, {} baselines, {} runs of "
+          "the stability study\n",
+          file, counts.measurements, counts.measurements_present, counts.decisions, counts.accuracies, counts.baselines,
+          counts.stability_runs));
+  }
+  return exit_done;
+}
+
+}  // namespace rowtune
