@@ -64,7 +64,8 @@ function legend(c, entries) {
 const powers = values => {
   const low = Math.floor(Math.log2(d3.min(values))), high = Math.ceil(Math.log2(d3.max(values)));
   const step = Math.max(1, Math.ceil((high - low) / 8));
-  return d3.range(low, high + 1, step).map(p => 2 ** p);
+  const inside = d3.range(low, high + 1, step).map(p => 2 ** p).filter(p => p >= d3.min(values) && p <= d3.max(values));
+  return inside.length > 1 ? inside : values;
 };
 const short = n => n >= 1048576 && n % 1048576 === 0 ? n / 1048576 + 'M' : n >= 1024 && n % 1024 === 0 ? n / 1024 + 'K' : String(n);
 
@@ -129,7 +130,7 @@ function whereChart(winners, op) {
   cells.append('rect').attr('x', p => x(p.w.cols)).attr('y', p => y(p.w.rows)).attr('width', x.bandwidth()).attr('height', y.bandwidth())
     .attr('fill', p => of(p.algorithm).color).attr('fill-opacity', 0.35);
   cells.append('text').attr('x', p => x(p.w.cols) + x.bandwidth() / 2).attr('y', p => y(p.w.rows) + y.bandwidth() / 2 + 4).attr('text-anchor', 'middle')
-    .text(p => letters.get(p.algorithm) + (x.bandwidth() > 64 ? ' ' + show.ratio(p.gain) : ''));
+    .text(p => x.bandwidth() < 12 ? '' : letters.get(p.algorithm) + (x.bandwidth() > 64 ? ' ' + show.ratio(p.gain) : ''));
   tip(cells, p => `${p.w.label}\n${p.config}\ngain ${show.ratio(p.gain)}, ties ${p.ties}`);
   legend(c, [...letters].map(([a, l]) => ({name: `${l}: ${a}`, color: of(a).color, symbol: window.d3.symbolSquare})));
 }
