@@ -131,7 +131,7 @@ function strd() {
   const svg = d3.select(host).append('svg').attr('viewBox', `0 0 ${total} ${height + 90}`);
   ['f64', 'f32'].forEach((dtype, k) => {
     const g = svg.append('g').attr('transform', `translate(${gap + k * (width + gap)},20)`);
-    const x = d3.scalePoint().domain(sets).range([20, width - 20]), y = d3.scaleLinear().domain([0, 15.4]).range([height, 0]);
+    const x = d3.scalePoint().domain(sets).range([20, width - 36]), y = d3.scaleLinear().domain([0, 15.4]).range([height, 0]);
     g.append('g').attr('class', 'grid').selectAll('line').data(y.ticks(5)).join('line').attr('x1', 0).attr('x2', width)
         .attr('y1', y).attr('y2', y);
     g.append('g').attr('class', 'axis').call(d3.axisLeft(y).ticks(5));
