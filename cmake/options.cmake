@@ -28,7 +28,7 @@ if(ROWTUNE_SANITIZE)
 endif()
 
 # rowtune_test(NAME sources... LIBS targets... [LONG]): a GoogleTest program, its cases known to CTest.
-# LONG puts them behind `./dev test --all`.
+# LONG, or a test whose name begins with Long, runs with `./dev test --all` only.
 function(rowtune_test name)
   if(NOT ROWTUNE_TESTS)
     return()
@@ -36,9 +36,11 @@ function(rowtune_test name)
   cmake_parse_arguments(arg "LONG" "" "LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE rowtune_options ${arg_LIBS} GTest::gtest GTest::gtest_main)
-  set(label quick)
+  set(how DISCOVERY_MODE PRE_TEST)
   if(arg_LONG)
-    set(label long)
+    gtest_discover_tests(${name} ${how} PROPERTIES LABELS long TIMEOUT 1800)
+  else()
+    gtest_discover_tests(${name} ${how} TEST_FILTER "-*Long*" PROPERTIES LABELS quick TIMEOUT 600)
+    gtest_discover_tests(${name} ${how} TEST_FILTER "*Long*" PROPERTIES LABELS long TIMEOUT 1800)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 600)
 endfunction()
