@@ -70,12 +70,12 @@ const powers = values => {
 const short = n => n >= 1048576 && n % 1048576 === 0 ? n / 1048576 + 'M' : n >= 1024 && n % 1024 === 0 ? n / 1024 + 'K' : String(n);
 
 function bandwidthChart(winners) {
-  const points = winners.filter(c => c.gbps && c.w.cols > 0);
+  const points = winners.filter(c => c.gbps && c.w.cols > 0 && c.w.op !== 'copy');
   const c = canvas('bandwidth-chart', 420, {left: 52, right: 88, top: 26, bottom: 44}, points.length, 'Bandwidth of the winners over row length');
   if (!c) return;
   const ofOp = look(points.map(p => p.w.op));
   const key = p => [p.w.op, p.w.dtype, p.w.rows, p.w.device_model, p.w.regime].join('\n');
-  const lines = d3.nest().key(key).entries(points.filter(p => p.w.op !== 'copy'));
+  const lines = d3.nest().key(key).entries(points);
   const ceilings = new Map();  // of the copies that stand behind the points
   points.forEach(p => {
     if (!p.w.ceiling_us) return;
@@ -101,12 +101,12 @@ function bandwidthChart(winners) {
       c.svg.append('text').attr('class', 'soft').attr('x', x(last.w.cols) + 8).attr('y', spot + 4).text(short(last.w.rows) + ' rows');
     }
   }
-  const dots = c.svg.append('g').selectAll('path').data(points.filter(p => p.w.op !== 'copy')).enter().append('path')
+  const dots = c.svg.append('g').selectAll('path').data(points).enter().append('path')
     .attr('transform', p => `translate(${x(p.w.cols)},${y(p.gbps)})`)
     .attr('d', p => d3.symbol().type(ofOp(p.w.op).symbol).size(56)()).attr('fill', p => ofOp(p.w.op).color).style('cursor', 'pointer')
     .on('click', p => chooseWorkload(p.w));
   tip(dots, p => `${p.w.label}\n${p.config}\n${show.rate(p.gbps)} GB/s, ${show.percent(p.fraction)} of the ceiling\n${show.time(p.time)}, gain ${show.ratio(p.gain)}`);
-  legend(c, [...unique(points.map(p => p.w.op)).filter(o => o !== 'copy').sort().map(o => ({name: o, ...ofOp(o)})),
+  legend(c, [...unique(points.map(p => p.w.op)).sort().map(o => ({name: o, ...ofOp(o)})),
              {name: 'ceiling: the tuned copy', color: 'var(--soft)', dash: '5 4'}]);
 }
 

@@ -76,7 +76,7 @@ function fillStudy() {
   const draw = () => {
     const some = rows.filter(r => r.experiment === byId('experiment').value);
     stabilityChart(some);
-    table(byId('stability-table'), varying(columnsOf(page.stability.heads), some), some);
+    table(byId('stability-table'), varying(columnsOf(page.stability.heads, ['op', 'method', 'dtype', 'rel_error']), some), some);
   };
   byId('experiment').replaceChildren(...experiments.map(e => element('option', {value: e}, e || 'unnamed')));
   byId('experiment').addEventListener('change', draw);
@@ -105,9 +105,11 @@ function fill() {
         {title: 'reason', value: g => g.reason, words: true}, {title: 'for example', value: g => g.example, words: true}], page.failures);
     else byId('failure-table').replaceChildren(element('p', {class: 'note'}, ' None: every config that was measured ran and gave right results.'));
   }
-  for (const [section, host] of [['coverage', 'coverage-table'], ['baselines', 'baseline-table'], ['accuracy', 'accuracy-table']])
+  for (const [section, host, keep] of [['coverage', 'coverage-table', ['op', 'dtype', 'shape', 'measured', 'space_size', 'ok', 'failed']],
+                                       ['baselines', 'baseline-table', ['op', 'dtype', 'rows', 'cols', 'impl', 'version', 'time_us', 'speedup']],
+                                       ['accuracy', 'accuracy-table', ['op', 'dtype', 'config', 'input', 'max_error_ulp']]])
     if (reveal(section, page[section].rows.length))
-      table(byId(host), varying(columnsOf(page[section].heads), page[section].rows), page[section].rows);
+      table(byId(host), varying(columnsOf(page[section].heads, keep), page[section].rows), page[section].rows);
   if (reveal('caveats', page.caveats.length)) listOf('caveat-list', page.caveats);
   if (reveal('next', page.next.length && !page.empty)) listOf('next-steps', page.next);
   table(byId('field-table'), [{title: 'column', value: h => h.name, code: true}, {title: 'unit', value: h => h.unit}, {title: 'meaning', value: h => h.description, words: true}], page.fields);

@@ -39,11 +39,11 @@ function table(host, columns, rows, options = {}) {
 }
 
 /// Columns for records as the field lists describe them.
-function columnsOf(heads, skip = []) {
+function columnsOf(heads, keep = []) {
   const styles = {count: show.count, time: show.time, rate: show.rate, fraction: show.percent, ratio: show.ratio,
                   error: show.number, flag: show.flag, text: show.text};
-  return heads.filter(h => !h.hidden && !skip.includes(h.name)).map(h => ({
-    title: h.title, help: h.description, value: r => r[h.name], show: styles[h.style],
+  return heads.filter(h => !h.hidden).map(h => ({
+    keep: keep.includes(h.name), title: h.title, help: h.description, value: r => r[h.name], show: styles[h.style],
     number: !['text', 'flag'].includes(h.style), code: h.name.includes('config')}));
 }
 
