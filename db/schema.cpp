@@ -185,7 +185,7 @@ CREATE TABLE stability_result (
   config           TEXT NOT NULL,  -- empty: not a kernel
   note             TEXT NOT NULL
 ) STRICT;
-CREATE INDEX stability_result_by_run ON stability_result (run_id);
+CREATE INDEX stability_result_by_run ON stability_result (run_id, experiment);
 )sql";
 
 }  // namespace
