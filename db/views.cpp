@@ -125,13 +125,20 @@ GROUP BY s.id)sql";
 // `latest`: from the newest run that did this experiment.
 constexpr const char* stability = R"sql(
 CREATE VIEW stability AS
+WITH newest AS MATERIALIZED (
+  SELECT experiment, run_id
+  FROM (SELECT q.experiment, q.run_id,
+               row_number() OVER (PARTITION BY q.experiment ORDER BY p.started_at DESC, p.id DESC) AS age
+        FROM (SELECT DISTINCT run_id, experiment FROM stability_result) q JOIN stability_run p ON p.id = q.run_id)
+  WHERE age = 1
+)
 SELECT t.experiment, t."case", t.op, t.method, t."order", t.dtype, t.n, t.kappa, t.rel_error, t.ulp_error, t.lre,
        t.lre_ceiling, t.bound, t.bound_kind, t.nan_count, t.inf_count, t.negative_count, t.false_zero_count,
        t.device_model, t.config, t.note, t.id, u.name AS run, u.started_at,
-       t.run_id = (SELECT p.id FROM stability_run p
-                   WHERE EXISTS (SELECT 1 FROM stability_result q WHERE q.run_id = p.id AND q.experiment = t.experiment)
-                   ORDER BY p.started_at DESC, p.id DESC LIMIT 1) AS latest
-FROM stability_result t JOIN stability_run u ON u.id = t.run_id)sql";
+       e.run_id IS NOT NULL AS latest
+FROM stability_result t
+JOIN stability_run u ON u.id = t.run_id
+LEFT JOIN newest e ON e.run_id = t.run_id AND e.experiment = t.experiment)sql";
 
 constexpr const char* baselines = R"sql(
 CREATE VIEW baselines AS
