@@ -18,6 +18,7 @@ struct Instantiation {
   std::uint64_t source;  ///< source_key of the plan
   const char* config;
   Workload workload;  ///< that it was planned for
+  bool sampled;       ///< of the covering sample; otherwise a case of the ledger
   KernelFunction first;
   KernelFunction second;  ///< of plans with two launches
 };

@@ -83,6 +83,30 @@ void Memory::explain(const void* p, std::size_t bytes, bool stores, std::string 
                                              stores ? "stores" : "loads", bytes, text));
 }
 
+void Memory::check_alignment(const Region& r, std::int64_t row, std::int64_t col, const void* p, std::size_t bytes,
+                             bool stores, std::string (*where)()) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  if (at % bytes == 0) return;
+  const std::int64_t last = col + static_cast<std::int64_t>(bytes) / r.element_bytes - 1;
+  throw Fault(FaultKind::alignment,
+              fmt::format("{}: {} {} bytes at {}, an address of {} past a multiple of {}", where(),
+                          stores ? "stores" : "loads", bytes, place_in(r, row, col, last), at % bytes, bytes));
+}
+
+void Memory::check_overhang(const void* p, std::size_t bytes, std::string (*where)()) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  for (const Entry& e : regions_) {
+    if (at < e.begin || at + bytes > e.end) continue;
+    const std::uint64_t row = (at - e.begin) / e.stride_bytes;
+    const std::uint64_t within = (at - e.begin) % e.stride_bytes;
+    if (within >= e.row_bytes && within + bytes <= e.stride_bytes) continue;  // wholly between two rows
+    check_alignment(e.region, static_cast<std::int64_t>(row),
+                    static_cast<std::int64_t>(within) / e.region.element_bytes, p, bytes, false, where);
+    return;
+  }
+  explain(p, bytes, false, where);
+}
+
 void Memory::check(const void* p, std::size_t bytes, Kind kind, const Moment& now, std::string (*where)()) {
   const bool stores = kind == Kind::store || kind == Kind::atomic_store;
   const bool atomic = kind == Kind::atomic_load || kind == Kind::atomic_store;
@@ -92,10 +116,7 @@ void Memory::check(const void* p, std::size_t bytes, Kind kind, const Moment& no
   if (!e) explain(p, bytes, stores, where);
   const Region& r = e->region;
   const std::int64_t count = static_cast<std::int64_t>(bytes) / r.element_bytes;
-  if (at % bytes != 0)
-    throw Fault(FaultKind::alignment, fmt::format("{}: {} {} bytes at {}, an address of {} past a multiple of {}",
-                                                  where(), stores ? "stores" : "loads", bytes,
-                                                  place_in(r, row, col, col + count - 1), at % bytes, bytes));
+  check_alignment(r, row, col, p, bytes, stores, where);
   if (stores && r.use == Use::input)
     throw Fault(FaultKind::bounds,
                 fmt::format("{}: stores into the input {}", where(), place_in(r, row, col, col + count - 1)));

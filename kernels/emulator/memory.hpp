@@ -34,6 +34,9 @@ class Memory {
   enum class Kind { load, store, atomic_load, atomic_store };
   /// Throws Fault; `where` (kernel, block, thread) is asked for only then.
   void check(const void* p, std::size_t bytes, Kind kind, const Moment& now, std::string (*where)());
+  /// A load of which only some elements are wanted: it must touch a row and stay between the first and the last element
+  /// of its tensor. What lies between rows, or is another row's, may change under way: it is dropped.
+  void check_overhang(const void* p, std::size_t bytes, std::string (*where)()) const;
 
  private:
   struct Entry {
@@ -47,6 +50,8 @@ class Memory {
   };
   const Entry* find(std::uintptr_t at, std::size_t bytes, std::int64_t& row, std::int64_t& col) const;
   [[noreturn]] void explain(const void* p, std::size_t bytes, bool stores, std::string (*where)()) const;
+  static void check_alignment(const Region& r, std::int64_t row, std::int64_t col, const void* p, std::size_t bytes,
+                              bool stores, std::string (*where)());
 
   std::vector<Entry> regions_;
   std::vector<History> histories_;  ///< reused from launch to launch: `life` tells which entries count

@@ -42,6 +42,15 @@ std::vector<int> values_of(const Axis& axis) {
   return values;
 }
 
+/// Nothing when the values drawn are not legal together, or too many threads at once.
+std::optional<Config> random_config(Random& random, const Algorithm& algorithm, const Workload& w,
+                                    const DeviceInfo& device, int threads_at_once) {
+  Config config{algorithm.name, {}};
+  for (const Axis& axis : algorithm.axes(w, device)) config.axes.push_back({axis.letter, random.of(values_of(axis))});
+  if (!is_legal(w, device, config) || config.split_count() * config.block_size() > threads_at_once) return std::nullopt;
+  return config;
+}
+
 std::optional<SampledCase> random_case(Random& random, const DeviceInfo& device, const SampleLimits& limits) {
   const Algorithm& algorithm = random.of(algorithms_of(DeviceKind::cuda));
   SampledCase c;
@@ -55,11 +64,9 @@ std::optional<SampledCase> random_case(Random& random, const DeviceInfo& device,
   if (random.below(4) == 0) w.shape.ld += static_cast<std::int64_t>(random.below(2) == 0 ? 1 : v);
   if (random.below(4) == 0) w.shape.off = static_cast<std::int64_t>(random.below(2) == 0 ? 1 : v);
 
-  c.config.algorithm = algorithm.name;
-  for (const Axis& axis : algorithm.axes(w, device)) c.config.axes.push_back({axis.letter, random.of(values_of(axis))});
-  for (const Constraint& constraint : algorithm.constraints)
-    if (constraint.kind == Constraint::Kind::must && !constraint.holds(w, device, c.config)) return std::nullopt;
-  if (c.config.split_count() * c.config.block_size() > limits.threads_at_once) return std::nullopt;
+  const auto config = random_config(random, algorithm, w, device, limits.threads_at_once);
+  if (!config) return std::nullopt;
+  c.config = *config;
   return c;
 }
 
@@ -84,6 +91,32 @@ std::vector<Factor> factors_of(const SampledCase& c) {
 }
 
 }  // namespace
+
+bool is_legal(const Workload& w, const DeviceInfo& device, const Config& config) {
+  const Algorithm& algorithm = algorithm_named(DeviceKind::cuda, config.algorithm);
+  return std::all_of(algorithm.constraints.begin(), algorithm.constraints.end(), [&](const Constraint& c) {
+    return c.kind != Constraint::Kind::must || c.holds(w, device, config);
+  });
+}
+
+std::vector<SampledCase> legal_cases(const Workload& w, const DeviceInfo& device, int each) {
+  std::vector<SampledCase> cases;
+  std::uint64_t seed = 7;
+  for (const char c : to_string(w)) seed = seed * 31 + static_cast<unsigned char>(c);
+  Random random(seed);
+  for (const Algorithm& algorithm : algorithms_of(DeviceKind::cuda)) {
+    if (std::find(algorithm.operations.begin(), algorithm.operations.end(), w.op) == algorithm.operations.end())
+      continue;
+    int found = 0;
+    for (int tries = 0; tries < 2000 && found < each; ++tries) {
+      const auto config = random_config(random, algorithm, w, device, 1024);
+      if (!config) continue;
+      cases.push_back({w, *config});
+      ++found;
+    }
+  }
+  return cases;
+}
 
 const std::vector<std::int64_t>& hard_cols() {
   static const std::vector<std::int64_t> cols{1,    2,    3,    7,    16,   17,   31,   32,   33,   64,   65,

@@ -1,7 +1,8 @@
 #pragma once
 // Which workloads and configs the kernels are tested on: a sample in which every pair of values that can occur together
 // occurs together (operation, dtype, algorithm, every axis, vectors per thread, raggedness, weights), and every
-// algorithm in every operation and dtype. Configs are legal ones: `must` constraints hold, `worth` ones may be broken, and axis values beyond the declared ones occur.
+// algorithm in every operation and dtype. Configs are legal ones: `must` constraints hold, `worth` ones may be broken,
+// and axis values beyond the declared ones occur.
 
 #include <cstdint>
 #include <vector>
@@ -32,6 +33,11 @@ struct SampleLimits {
 
 /// Greedy: each case is the one of the pool that adds most pairs. Deterministic for a seed.
 Sample covering_sample(const DeviceInfo& device, const SampleLimits& limits);
+
+/// A config legal for the workload: `must` constraints hold.
+bool is_legal(const Workload& workload, const DeviceInfo& device, const Config& config);
+/// `each` random legal configs of every algorithm that has any for the workload. Deterministic for a workload.
+std::vector<SampledCase> legal_cases(const Workload& workload, const DeviceInfo& device, int each);
 
 /// Row lengths at which kernels go wrong: around powers of two, vectors, warps and blocks.
 const std::vector<std::int64_t>& hard_cols();

@@ -6,11 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "kernels/cuda/known_devices.hpp"
 #include "kernels/oracle.hpp"
-#include "kernels/space.hpp"
 #include "rowtune/testdata.cuh"
 #include "rowtune/tolerance.cuh"
 
@@ -183,6 +181,15 @@ double value_at(Values values, Dtype dtype, bool norm, std::int64_t row, std::in
 }
 
 Call make_call(const Workload& w, const Config& config, const std::vector<Values>& rows, const Layout& layout) {
+  return make_call(
+      w, config,
+      [&](std::int64_t r, std::int64_t c) {
+        return value_at(rows[static_cast<std::size_t>(r) % rows.size()], w.dtype, is_norm(w.op), r, c, w.shape.cols);
+      },
+      layout);
+}
+
+Call make_call(const Workload& w, const Config& config, const Fill& fill, const Layout& layout) {
   Call call;
   call.workload = w;
   call.config = config;
@@ -208,9 +215,8 @@ Call make_call(const Workload& w, const Config& config, const std::vector<Values
     if (fused) poison(call, call.residual_out);
   }
   for (std::int64_t r = 0; r < s.rows; ++r) {
-    const Values values = rows[static_cast<std::size_t>(r) % rows.size()];
     for (std::int64_t c = 0; c < s.cols; ++c) {
-      store_element(w.dtype, row_of(call, call.input, r), c, value_at(values, w.dtype, is_norm(w.op), r, c, s.cols));
+      store_element(w.dtype, row_of(call, call.input, r), c, fill(r, c));
       if (fused) store_element(w.dtype, row_of(call, call.residual, r), c, test_value(test_residual, r, c, s.cols));
     }
   }
@@ -274,10 +280,7 @@ std::vector<double> tolerances_of(const Call& before) {
 
 bool is_legal(const Workload& workload, const Config& config) {
   static const DeviceInfo device = cuda::known_device(90);
-  const Algorithm& algorithm = algorithm_named(DeviceKind::cuda, config.algorithm);
-  return std::all_of(algorithm.constraints.begin(), algorithm.constraints.end(), [&](const Constraint& c) {
-    return c.kind != Constraint::Kind::must || c.holds(workload, device, config);
-  });
+  return emulator::is_legal(workload, device, config);
 }
 
 }  // namespace rowtune::spec

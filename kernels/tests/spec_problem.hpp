@@ -2,6 +2,7 @@
 // Builds a call of an operation on hostile values, with canaries around and between the rows, and checks everything
 // that the specification says of the result.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,10 +46,13 @@ struct Layout {
   bool shared_matrix = false;               ///< residual lies beside hidden: column views of one matrix
 };
 
-/// Buffers of the workload: row r of the input holds rows[r % rows.size()] (norms: finite patterns only where they
-/// must). Everything that is no element holds a canary, outputs hold poison.
+/// Buffers of the workload: row r of the input holds rows[r % rows.size()]. Everything that is no element holds a
+/// canary, outputs hold poison.
 Call make_call(const Workload& workload, const Config& config, const std::vector<Values>& rows,
                const Layout& layout = {});
+/// The same, the input being a function of row and column.
+using Fill = std::function<double(std::int64_t row, std::int64_t col)>;
+Call make_call(const Workload& workload, const Config& config, const Fill& fill, const Layout& layout = {});
 
 /// Runs the call and checks: every element against the fp64 reference within the derived tolerance, canaries,
 /// untouched inputs; and that a second run in another order gives the same bits. Empty when all is right.
