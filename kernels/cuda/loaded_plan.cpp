@@ -41,18 +41,17 @@ LoadedPlan::LoadedPlan(const Plan& plan, const std::string& cubin, const DeviceI
             "asking how many blocks fit a multiprocessor");
       if (resident == 0) throw ConfigFailure(Outcome::launch_error, "no block of this kernel fits a multiprocessor");
 
-      std::int64_t grid = launch.blocks;
+      std::int64_t most = 0;
       if (launch.resident) {
         const int each = launch.blocks_per_unit > 0 ? std::min(resident, launch.blocks_per_unit) : resident;
-        const std::int64_t most = static_cast<std::int64_t>(each) * device.units / plan_.split * plan_.split;
+        most = static_cast<std::int64_t>(each) * device.units / plan_.split * plan_.split;
         if (most < plan_.split)
           throw ConfigFailure(Outcome::launch_error,
                               fmt::format("{} blocks must be resident together, and {} fit the device", plan_.split,
                                           each * device.units));
-        grid = std::min(grid, most);
       }
       functions_.push_back(function);
-      grids_.push_back(grid);
+      most_blocks_.push_back(most);
       // Of several launches the hungriest is told.
       facts_.registers = std::max(facts_.registers, attributes.numRegs);
       facts_.spill_bytes = std::max(facts_.spill_bytes, static_cast<int>(attributes.localSizeBytes));
@@ -68,14 +67,15 @@ LoadedPlan::LoadedPlan(const Plan& plan, const std::string& cubin, const DeviceI
 
 LoadedPlan::~LoadedPlan() { cudaLibraryUnload(library_); }
 
-void LoadedPlan::launch(const RowArgs& args, cudaStream_t stream) const {
+void LoadedPlan::launch(const RowArgs& args, const Plan& plan, cudaStream_t stream) const {
   RowArgs copy = args;
   void* parameters[] = {&copy};
-  for (std::size_t i = 0; i < plan_.launches.size(); ++i) {
-    const Launch& launch = plan_.launches[i];
+  for (std::size_t i = 0; i < plan.launches.size(); ++i) {
+    const Launch& launch = plan.launches[i];
+    const std::int64_t blocks = most_blocks_[i] > 0 ? std::min(launch.blocks, most_blocks_[i]) : launch.blocks;
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(grids_[i]), 1, 1);
-    config.blockDim = dim3(static_cast<unsigned>(plan_.block), 1, 1);
+    config.gridDim = dim3(static_cast<unsigned>(blocks), 1, 1);
+    config.blockDim = dim3(static_cast<unsigned>(plan.block), 1, 1);
     config.dynamicSmemBytes = static_cast<std::size_t>(launch.dynamic_shared);
     config.stream = stream;
     std::array<cudaLaunchAttribute, 2> attributes{};

@@ -21,7 +21,9 @@ class LoadedPlan {
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
   /// Enqueues all launches of the plan. `args.workspace` must hold plan.workspace_bytes that were zeroed once.
-  void launch(const RowArgs& args, cudaStream_t stream) const;
+  void launch(const RowArgs& args, cudaStream_t stream) const { launch(args, plan_, stream); }
+  /// The same for another number of rows: `plan` is of the same source.
+  void launch(const RowArgs& args, const Plan& plan, cudaStream_t stream) const;
   KernelFacts facts() const { return facts_; }
   const Plan& plan() const { return plan_; }
 
@@ -30,7 +32,7 @@ class LoadedPlan {
   KernelFacts facts_;
   cudaLibrary_t library_ = nullptr;
   std::vector<const void*> functions_;
-  std::vector<std::int64_t> grids_;
+  std::vector<std::int64_t> most_blocks_;  ///< of each launch whose blocks must be resident; 0 where there is no bound
 };
 
 /// A kernel of a cubin that takes plain arguments (fill and check).

@@ -119,10 +119,26 @@ std::string check_elements(const Call& before, const Call& after, double depth) 
 }  // namespace
 
 std::string to_string(Values values) {
-  static const std::array<const char*, values_count> names{
-      "normal",         "constant",       "zeros",          "small_integers", "far_from_zero", "wide",
-      "tiny",           "one_outlier",    "descending",     "ascending",      "all_minus_inf", "one_finite",
-      "minus_inf_head", "minus_inf_tail", "minus_inf_comb", "one_plus_inf",   "one_nan",       "nan_among_minus_inf"};
+  static const std::array<const char*, values_count> names{"normal",
+                                                           "constant",
+                                                           "zeros",
+                                                           "small_integers",
+                                                           "far_from_zero",
+                                                           "wide",
+                                                           "tiny",
+                                                           "one_outlier",
+                                                           "descending",
+                                                           "ascending",
+                                                           "all_minus_inf",
+                                                           "one_finite",
+                                                           "minus_inf_head",
+                                                           "minus_inf_tail",
+                                                           "minus_inf_comb",
+                                                           "one_plus_inf",
+                                                           "one_nan",
+                                                           "nan_among_minus_inf",
+                                                           "nan_behind_minus_inf",
+                                                           "near_eps"};
   return names[static_cast<std::size_t>(values)];
 }
 
@@ -131,7 +147,8 @@ bool promised(const Workload& w, const Config& config, Values values) {
     return values == Values::normal || values == Values::constant || values == Values::zeros ||
            values == Values::small_integers || values == Values::tiny;
   if (w.op == Operation::layernorm && config.get('w', 3) == 1)
-    return values == Values::normal || values == Values::small_integers || values == Values::zeros;
+    return values == Values::normal || values == Values::small_integers || values == Values::zeros ||
+           values == Values::near_eps;
   return true;
 }
 
@@ -176,6 +193,10 @@ double value_at(Values values, Dtype dtype, bool norm, std::int64_t row, std::in
       return col == somewhere ? nan : x;
     case Values::nan_among_minus_inf:
       return col == somewhere ? nan : -inf;
+    case Values::nan_behind_minus_inf:
+      return col == somewhere / 3 ? nan : col < (cols + 2) / 3 ? -inf : x;
+    case Values::near_eps:
+      return x * 0x1p-10;
   }
   return 0;
 }

@@ -29,9 +29,11 @@ enum class Values {
   minus_inf_comb,  ///< every second element is -inf
   one_plus_inf,
   one_nan,
-  nan_among_minus_inf
+  nan_among_minus_inf,
+  nan_behind_minus_inf,  ///< the first third is -inf but for a NaN: a part of the row knows of no number
+  near_eps               ///< variances of the size of eps
 };
-inline constexpr int values_count = static_cast<int>(Values::nan_among_minus_inf) + 1;
+inline constexpr int values_count = static_cast<int>(Values::near_eps) + 1;
 std::string to_string(Values values);
 
 /// Whether the config's method promises anything of such a row: not so for the forms kept to warn of (softmax without
