@@ -218,7 +218,7 @@ int run_input(const Request& request) {
             for (const Result& r : results) csv << csv_line(r);
         },
         [&](std::int64_t done, std::int64_t total) {
-          progress(static_cast<std::size_t>(done), static_cast<std::size_t>(total), "rows");
+          progress(static_cast<std::size_t>(done), static_cast<std::size_t>(total), request.input);
         });
   }
   if (csv.is_open()) {

@@ -26,31 +26,59 @@ std::string in_words(const Result& r) {
   return fmt::format("relative error {:.2g}", r.rel_error.value_or(0));
 }
 
+/// One row while it is studied; `parts` are the results of its jobs, in their order.
 struct RowFacts {
   MomentsReference moments;
   SoftmaxReference softmax;
-  std::vector<Result> results;
+  std::vector<std::vector<Result>> parts;
 };
 
-std::vector<Precision> precisions_of(Dtype dtype) {
-  std::vector<Precision> some;
-  for (const Precision& p : all_precisions())
-    if (p.dtype == dtype) some.push_back(p);
-  return some;
+/// A piece of the work on a row that can run beside the others: even a single row keeps every core busy.
+struct Job {
+  Precision precision;
+  std::vector<MomentsChoice> moments;
+  std::vector<SoftmaxChoice> softmax;  ///< one of the two is empty
+};
+
+std::vector<Job> jobs_of(Dtype dtype, int lanes) {
+  std::vector<Job> jobs;
+  for (const Precision& p : all_precisions()) {
+    if (p.dtype != dtype) continue;
+    for (const MomentsChoice& choice : all_moments(lanes)) jobs.push_back({p, {choice}, {}});
+    for (const SoftmaxMethod method :
+         {SoftmaxMethod::unsafe, SoftmaxMethod::three_pass, SoftmaxMethod::online, SoftmaxMethod::split}) {
+      jobs.push_back({p, {}, {}});
+      for (const SoftmaxChoice& choice : all_softmax(lanes))
+        if (choice.method == method) jobs.back().softmax.push_back(choice);
+    }
+  }
+  return jobs;
 }
 
-RowFacts study_row(const DataFile& file, std::int64_t index, int lanes) {
-  const FileRow row(file, index);
-  RowFacts facts;
-  facts.moments = reference_moments(row);
-  facts.softmax = reference_softmax(row);
+std::vector<Result> run_job(const Job& job, const RowSource& row, std::int64_t index, const RowFacts& facts) {
   const Tag tag{"input", fmt::format("row_{}", index), "row", static_cast<double>(index)};
-  for (const Precision& p : precisions_of(file.dtype())) {
-    append(facts.results, compare_variance(tag, p.dtype, {p.arithmetic}, row, facts.moments, all_moments(lanes)));
-    append(facts.results,
-           compare_softmax(tag, Operation::softmax, p.dtype, {p.arithmetic}, row, facts.softmax, all_softmax(lanes)));
+  const Precision& p = job.precision;
+  if (job.moments.empty())
+    return compare_softmax(tag, Operation::softmax, p.dtype, {p.arithmetic}, row, facts.softmax, job.softmax);
+  return compare_variance(tag, p.dtype, {p.arithmetic}, row, facts.moments, job.moments);
+}
+
+/// Calls body(i) for 0 <= i < count on all cores, after(i) one at a time; rethrows the first exception.
+template <class Body, class After>
+void in_parallel(std::int64_t count, Body body, After after) {
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::int64_t i = 0; i < count; ++i) {
+    try {
+      body(i);
+    } catch (...) {
+#pragma omp critical(stability_rows)
+      failure = std::current_exception();
+    }
+#pragma omp critical(stability_rows)
+    after(i);
   }
-  return facts;
+  if (failure) std::rethrow_exception(failure);
 }
 
 bool result_used_by_kernels(const Result& r) {
@@ -59,7 +87,7 @@ bool result_used_by_kernels(const Result& r) {
          r.method != "corrected_two_pass" && r.method != "unsafe";
 }
 
-void add_row(DataReport& report, std::int64_t index, const RowFacts& facts) {
+void add_row(DataReport& report, std::int64_t index, const RowFacts& facts, const std::vector<Result>& results) {
   const MomentsReference& m = facts.moments;
   if (m.nan_count > 0 && report.rows_with_nan++ == 0) report.first_nan_row = index;
   if (m.inf_count > 0 && report.rows_with_inf++ == 0) report.first_inf_row = index;
@@ -77,7 +105,7 @@ void add_row(DataReport& report, std::int64_t index, const RowFacts& facts) {
     report.largest_range = std::max(report.largest_range, static_cast<double>(facts.softmax.range()));
   }
   if (report.methods.empty()) {
-    for (const Result& r : facts.results) {
+    for (const Result& r : results) {
       MethodOnData method;
       method.op = r.op;
       method.method = r.method;
@@ -87,8 +115,8 @@ void add_row(DataReport& report, std::int64_t index, const RowFacts& facts) {
       report.methods.push_back(std::move(method));
     }
   }
-  for (std::size_t i = 0; i < facts.results.size(); ++i) {
-    const Result& r = facts.results[i];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Result& r = results[i];
     MethodOnData& method = report.methods[i];
     ++method.rows;
     if (!is_safe(r, static_cast<double>(m.rms)) && method.unsafe_rows++ == 0) {
@@ -131,57 +159,99 @@ DataReport study_data(const DataFile& file, int lanes, const std::function<void(
   report.dtype = file.dtype();
   report.largest = -std::numeric_limits<double>::infinity();
   report.smallest = std::numeric_limits<double>::infinity();
+  const std::vector<Job> jobs = jobs_of(file.dtype(), lanes);
+  const auto jobs_per_row = static_cast<std::int64_t>(jobs.size());
   constexpr std::int64_t batch = 64;  // rows in flight: enough for any number of cores, little to hold
   std::vector<RowFacts> facts(static_cast<std::size_t>(std::min(batch, file.rows())));
+  std::int64_t done = 0;
   for (std::int64_t first = 0; first < file.rows(); first += batch) {
     const std::int64_t count = std::min(batch, file.rows() - first);
-    std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 1)
+    const auto nothing = [](std::int64_t) {};
+    in_parallel(
+        count,
+        [&](std::int64_t i) {
+          const FileRow row(file, first + i);
+          RowFacts& f = facts[static_cast<std::size_t>(i)];
+          f.moments = reference_moments(row);
+          f.softmax = reference_softmax(row);
+          f.parts.assign(jobs.size(), {});
+        },
+        nothing);
+    in_parallel(
+        count * jobs_per_row,
+        [&](std::int64_t i) {
+          const std::int64_t index = i / jobs_per_row;
+          const auto job = static_cast<std::size_t>(i % jobs_per_row);
+          RowFacts& f = facts[static_cast<std::size_t>(index)];
+          f.parts[job] = run_job(jobs[job], FileRow(file, first + index), first + index, f);
+        },
+        [&](std::int64_t) { progress(++done, file.rows() * jobs_per_row); });
     for (std::int64_t i = 0; i < count; ++i) {
-      try {
-        facts[static_cast<std::size_t>(i)] = study_row(file, first + i, lanes);
-      } catch (...) {
-#pragma omp critical(stability_rows)
-        failure = std::current_exception();
-      }
+      RowFacts& f = facts[static_cast<std::size_t>(i)];
+      std::vector<Result> results;
+      for (std::vector<Result>& part : f.parts) append(results, std::move(part));
+      add_row(report, first + i, f, results);
+      each_row(results);
     }
-    if (failure) std::rethrow_exception(failure);
-    for (std::int64_t i = 0; i < count; ++i) {
-      add_row(report, first + i, facts[static_cast<std::size_t>(i)]);
-      each_row(facts[static_cast<std::size_t>(i)].results);
-    }
-    progress(first + count, file.rows());
   }
   return report;
 }
 
 namespace {
 
-void say_methods(const DataReport& report, const std::string& op, std::vector<std::string>& lines) {
-  std::vector<std::string> safe;
-  std::int64_t kernels_unsafe = 0;
+/// The orders of one method in one arithmetic, those that are safe and those that are not.
+struct MethodGroup {
+  std::string name;
+  std::vector<std::string> safe, unsafe;
+  std::int64_t most_rows = 0, rows = 0, first_row = -1;
+  std::string first;  ///< what happened on the first row
+};
+
+std::vector<MethodGroup> grouped(const DataReport& report, const std::string& op) {
+  std::vector<MethodGroup> groups;
   for (const MethodOnData& m : report.methods) {
     if (m.op != op) continue;
-    const std::string name = fmt::format("{} {} in {}", m.method, m.order, to_string(m.arithmetic));
-    if (m.unsafe_rows == 0) {
-      safe.push_back(name);
-      continue;
+    const std::string name = fmt::format("{} in {}", m.method, to_string(m.arithmetic));
+    if (groups.empty() || groups.back().name != name) {
+      groups.emplace_back();
+      groups.back().name = name;
     }
-    kernels_unsafe += m.used_by_kernels;
-    lines.push_back(fmt::format("{}: {} is not safe here: wrong on {} of {} rows, first on row {} ({}){}", op, name,
-                                m.unsafe_rows, m.rows, m.first_unsafe_row, m.first_unsafe,
-                                m.used_by_kernels ? "; rowtune's kernels use this form" : ""));
+    MethodGroup& group = groups.back();
+    group.rows = m.rows;
+    (m.unsafe_rows == 0 ? group.safe : group.unsafe).push_back(m.order);
+    group.most_rows = std::max(group.most_rows, m.unsafe_rows);
+    if (m.unsafe_rows > 0 && (group.first_row < 0 || m.first_unsafe_row < group.first_row)) {
+      group.first_row = m.first_unsafe_row;
+      group.first = m.first_unsafe;
+    }
+  }
+  return groups;
+}
+
+void say_methods(const DataReport& report, const std::string& op, std::vector<std::string>& lines) {
+  std::vector<std::string> safe;
+  for (const MethodGroup& group : grouped(report, op)) {
+    if (!group.safe.empty())
+      safe.push_back(group.unsafe.empty() ? group.name
+                                          : fmt::format("{} ({})", group.name, fmt::join(group.safe, ", ")));
+    if (group.unsafe.empty()) continue;
+    lines.push_back(fmt::format("{}: {} ({}) is not safe here: wrong on {} of {} rows, first on row {} ({})", op,
+                                group.name, fmt::join(group.unsafe, ", "), group.most_rows, group.rows, group.first_row,
+                                group.first));
   }
   if (safe.empty())
     lines.push_back(fmt::format("{}: no method is safe on all of these rows", op));
   else
-    lines.push_back(fmt::format("{}: safe on every row: {}", op, fmt::join(safe, ", ")));
-  lines.push_back(
-      kernels_unsafe == 0
-          ? fmt::format("{}: every form that rowtune's kernels use is safe on this data", op)
-          : fmt::format("{}: {} of the forms that rowtune's kernels use lose more than half of their digits; "
-                        "subtract a value near the mean before storing, or store a wider dtype",
-                        op, kernels_unsafe));
+    lines.push_back(fmt::format("{}: safe on every row: {}", op, fmt::join(safe, "; ")));
+  std::vector<std::string> kernels_unsafe;
+  for (const MethodOnData& m : report.methods)
+    if (m.op == op && m.used_by_kernels && m.unsafe_rows > 0)
+      kernels_unsafe.push_back(fmt::format("{} {}", m.method, m.order));
+  lines.push_back(kernels_unsafe.empty()
+                      ? fmt::format("{}: every form that rowtune's kernels use is safe on this data", op)
+                      : fmt::format("{}: of the forms that rowtune's kernels use these lose more than half of their "
+                                    "digits: {}; subtract a value near the mean before storing, or store a wider dtype",
+                                    op, fmt::join(kernels_unsafe, ", ")));
 }
 
 }  // namespace
