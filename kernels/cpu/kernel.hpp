@@ -21,6 +21,8 @@ struct Tensors {
   const void* bias = nullptr;
   std::int64_t rows = 0, cols = 0, ld = 0;
   float eps = 0;
+  bool bypass = false;     ///< short rows: stores go past the caches; every row of the output must be aligned
+  std::int64_t ahead = 0;  ///< elements from a row to the row that a thread takes p rows later; 0: no prefetch
 };
 
 /// Columns [begin, end) of one row.
@@ -45,7 +47,7 @@ struct RowKernel {
   Partial (*reduce)(const Tensors&, Slice, float* kept) = nullptr;
   Partial (*merge)(Partial, Partial) = nullptr;
   void (*finish)(const Tensors&, Slice, Partial mine, Partial whole, float* kept) = nullptr;
-  bool keeps_row = false;  ///< whether `kept` is used: as many floats as a slice has columns
+  bool keeps_row = false;  ///< whether `kept` is used, as many floats as a slice has columns; else it is null
 };
 
 /// The kernel of a config on the SIMD target in use, all null where it is not compiled in (`must` constraints say what
@@ -55,6 +57,9 @@ RowKernel find_kernel(const Workload& workload, const Config& config);
 RowKernel find_copy(Dtype dtype, const Config& config);
 RowKernel find_softmax(Dtype dtype, bool log, const Config& config);
 RowKernel find_norm(const Workload& workload, const Config& config);
+/// Algorithm `registers`: rows of at most v vectors, r of them at once.
+RowKernel find_short_softmax(Dtype dtype, bool log, const Config& config);
+RowKernel find_short_norm(const Workload& workload, const Config& config);
 
 const char* simd_target();  ///< name of the instruction set in use, such as AVX3
 int simd_lanes();           ///< fp32 elements of its vectors

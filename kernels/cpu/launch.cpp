@@ -1,6 +1,7 @@
 #include "kernels/cpu/launch.hpp"
 
 #include <fmt/format.h>
+#include <hwy/cache_control.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -21,7 +22,9 @@ Launcher::Launcher(const Workload& workload, const Config& config)
     : kernel_(find_kernel(workload, config)),
       threads_(std::max(1, config.block_size())),
       group_(std::max(1, config.rows_per_warp())),
-      splits_(std::max(1, config.split_count())) {
+      splits_(std::max(1, config.split_count())),
+      prefetch_(config.get('p', 0)),
+      bypass_(config.get('n', 0) == 1) {
   const Shape& shape = workload.shape;
   if (splits_ > 1 ? !kernel_.reduce : !(kernel_.rows || kernel_.reduce))
     throw ConfigFailure(Outcome::compile_error,
@@ -32,7 +35,7 @@ Launcher::Launcher(const Workload& workload, const Config& config)
   const int tasks = splits_ == 1 ? threads_ : rows_at_once_ * splits_;
   if (splits_ > 1) partials_.resize(2 * static_cast<std::size_t>(tasks));
   if (kernel_.keeps_row && !kernel_.rows) {
-    kept_stride_ = round_up(slice_cols_, slice_granule);
+    kept_stride_ = round_up(slice_cols_, slice_granule) + 2 * slice_granule;  // kernels keep whole pairs of vectors
     const auto bytes = static_cast<std::size_t>(tasks * kept_stride_) * sizeof(float);
     kept_.reset(static_cast<float*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))));
     if (!kept_)
@@ -44,10 +47,13 @@ Launcher::Launcher(const Workload& workload, const Config& config)
 
 void Launcher::operator()(const Tensors& tensors) {
   if (tensors.rows == 0 || tensors.cols == 0) return;
+  Tensors t = tensors;
+  t.bypass = bypass_;
+  t.ahead = prefetch_ * t.ld * (splits_ > 1 ? rows_at_once_ : 1);
   if (splits_ > 1)
-    run_slices(tensors);
+    run_slices(t);
   else
-    run_rows(tensors);
+    run_rows(t);
 }
 
 void Launcher::run_rows(const Tensors& t) {
@@ -65,13 +71,14 @@ void Launcher::run_rows(const Tensors& t) {
     if (kernel_.rows) {
       kernel_.rows(t, begin, end);
     } else {
-      float* kept = kept_of(static_cast<int>(thread));
+      float* kept = kept_ ? kept_of(static_cast<int>(thread)) : nullptr;
       for (std::int64_t row = begin; row < end; ++row) {
         const Slice slice{row, 0, t.cols};
         const Partial whole = kernel_.reduce(t, slice, kept);
         kernel_.finish(t, slice, whole, whole, kept);
       }
     }
+    if (bypass_) hwy::FlushStream();  // such stores obey no barrier but this one
   }
 }
 
@@ -88,18 +95,19 @@ void Launcher::run_slices(const Tensors& t) {
     for (std::int64_t row = 0; row < t.rows; row += rows_at_once_) {
       for (int task = thread; task < tasks; task += threads)
         if (const Slice slice = slice_of(row, task); slice.row < t.rows)
-          partials[task] = kernel_.reduce(t, slice, kept_of(task));
+          partials[task] = kernel_.reduce(t, slice, kept_ ? kept_of(task) : nullptr);
 #pragma omp barrier
       for (int task = thread; task < tasks; task += threads)
         if (const Slice slice = slice_of(row, task); slice.row < t.rows) {
           const Partial* first = partials + task / splits_ * splits_;
           Partial whole = first[0];
           for (int i = 1; i < splits_; ++i) whole = kernel_.merge(whole, first[i]);
-          kernel_.finish(t, slice, partials[task], whole, kept_of(task));
+          kernel_.finish(t, slice, partials[task], whole, kept_ ? kept_of(task) : nullptr);
         }
       // The next batch writes the other generation: nobody is two batches ahead of anybody, thanks to the barrier.
       partials = partials == partials_.data() ? partials_.data() + tasks : partials_.data();
     }
+    if (bypass_) hwy::FlushStream();
   }
 }
 

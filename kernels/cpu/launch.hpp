@@ -30,6 +30,8 @@ class Launcher {
   };
   RowKernel kernel_;
   int threads_ = 1, group_ = 1, splits_ = 1;
+  int prefetch_ = 0;             ///< rows ahead
+  bool bypass_ = false;          ///< stores go past the caches
   int rows_at_once_ = 1;         ///< rows whose slices are in flight together
   std::int64_t slice_cols_ = 0;  ///< columns of a slice
   std::int64_t kept_stride_ = 0;

@@ -1,7 +1,7 @@
 // Per-target vocabulary of the cpu kernels: the three element types as fp32 vectors, partial accesses that touch
 // nothing beyond a row, and exp. Included once per SIMD target (Highway's foreach_target), hence the toggled guard.
 //
-// A vector always has Lanes(d) fp32 lanes; f16 and bf16 are converted on the way in and out.
+// Arithmetic is on vectors of fp32; f16 and bf16 are converted on the way in and out.
 
 #if defined(ROWTUNE_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ROWTUNE_CPU_SIMD_INL_H_
@@ -21,9 +21,10 @@ namespace rowtune::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
-using Bits = hn::RebindToUnsigned<D>;         // uint32 lanes over the same vector
-using Halves = hn::Rebind<std::uint16_t, D>;  // as many lanes, 16 bits each
+using Bits = hn::RebindToUnsigned<D>;              // uint32 lanes over the same vector
+using Halves = hn::Repartition<std::uint16_t, D>;  // 16-bit lanes over the same vector: twice as many
 using Vector = hn::Vec<D>;
+using HalfOf = hn::Half<Halves>;  // as many 16-bit lanes as a vector has fp32 lanes
 
 inline constexpr bool has_masked_access = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL;
 
@@ -53,76 +54,169 @@ HWY_INLINE void store_first(hn::Vec<Tag> v, Tag d, T* p, int n) {
   }
 }
 
+/// Two vectors of elements, the unit of all accesses. Which element is in which lane is up to the type: sums and maxima
+/// do not care, and results go back by the same rule.
+struct Pair {
+  Vector a, b;
+};
+
+struct PairMask {
+  hn::Mask<D> a, b;
+};
+
+inline constexpr float minus_infinity = -HUGE_VALF;
+
+template <class F>
+HWY_INLINE Pair each(Pair x, const F& f) {
+  return {f(x.a), f(x.b)};
+}
+
+/// `other` in the lanes that are not elements.
+HWY_INLINE Pair blend(PairMask inside, Pair x, float other) {
+  const auto fill = hn::Set(D(), other);
+  return {hn::IfThenElse(inside.a, x.a, fill), hn::IfThenElse(inside.b, x.b, fill)};
+}
+
+/// Elements 0 .. lanes - 1 are in a, the others in b.
+HWY_INLINE PairMask inside_in_order(int n) {
+  const int in_b = n > lanes() ? n - lanes() : 0;
+  return {hn::FirstN(D(), static_cast<std::size_t>(n)), hn::FirstN(D(), static_cast<std::size_t>(in_b))};
+}
+
 struct F32 {
   using Memory = float;
-  static HWY_INLINE Vector load(const float* p) { return hn::LoadU(D(), p); }
-  static HWY_INLINE Vector load(const float* p, int n) { return load_first(D(), p, n); }
-  static HWY_INLINE void store(Vector v, float* p) { hn::StoreU(v, D(), p); }
-  static HWY_INLINE void store(Vector v, float* p, int n) { store_first(v, D(), p, n); }
-  /// Stores, and returns what a reader of the stored values will see.
-  static HWY_INLINE Vector store_and_read(Vector v, float* p) {
-    store(v, p);
+  static HWY_INLINE Pair load(const float* p) { return {hn::LoadU(D(), p), hn::LoadU(D(), p + lanes())}; }
+  static HWY_INLINE Pair load(const float* p, int n) {  // 0 < n < 2 lanes; what is not loaded is 0
+    if (n <= lanes()) return {load_first(D(), p, n), hn::Zero(D())};
+    return {hn::LoadU(D(), p), load_first(D(), p + lanes(), n - lanes())};
+  }
+  static HWY_INLINE PairMask inside(int n) { return inside_in_order(n); }
+  static HWY_INLINE void store(Pair v, float* p) {
+    hn::StoreU(v.a, D(), p);
+    hn::StoreU(v.b, D(), p + lanes());
+  }
+  static HWY_INLINE void store(Pair v, float* p, int n) {
+    if (n <= lanes()) return store_first(v.a, D(), p, n);
+    hn::StoreU(v.a, D(), p);
+    store_first(v.b, D(), p + lanes(), n - lanes());
+  }
+  /// Past the caches; p must be aligned to a vector.
+  static HWY_INLINE void stream(Pair v, float* p) {
+    hn::Stream(v.a, D(), p);
+    hn::Stream(v.b, D(), p + lanes());
+  }
+  static HWY_INLINE Vector load_one(const float* p, int n) {  // 0 < n <= lanes
+    return n == lanes() ? hn::LoadU(D(), p) : load_first(D(), p, n);
+  }
+  static HWY_INLINE void store_one(Vector v, float* p, int n) {
+    if (n == lanes()) return hn::StoreU(v, D(), p);
+    store_first(v, D(), p, n);
+  }
+  static HWY_INLINE Vector store_and_read_one(Vector v, float* p, int n) {
+    store_one(v, p, n);
     return v;
   }
-  static HWY_INLINE Vector store_and_read(Vector v, float* p, int n) {
-    store(v, p, n);
+  /// Stores, and returns what a reader of the stored values will see. n: none, or the number of elements.
+  template <class... N>
+  static HWY_INLINE Pair store_and_read(Pair v, float* p, N... n) {
+    store(v, p, n...);
     return v;
   }
 };
 
-/// Types of 16 bits differ in the conversion only.
+/// Types of 16 bits differ in the conversion only: a whole vector of them is a pair.
 template <class Convert>
 struct Half {
   using Memory = std::uint16_t;
-  static HWY_INLINE Vector load(const Memory* p) { return Convert::widen(hn::LoadU(Halves(), p)); }
-  static HWY_INLINE Vector load(const Memory* p, int n) { return Convert::widen(load_first(Halves(), p, n)); }
-  static HWY_INLINE void store(Vector v, Memory* p) { hn::StoreU(Convert::narrow(v), Halves(), p); }
-  static HWY_INLINE void store(Vector v, Memory* p, int n) { store_first(Convert::narrow(v), Halves(), p, n); }
-  static HWY_INLINE Vector store_and_read(Vector v, Memory* p) {
+  static HWY_INLINE Pair load(const Memory* p) { return Convert::widen(hn::LoadU(Halves(), p)); }
+  static HWY_INLINE Pair load(const Memory* p, int n) { return Convert::widen(load_first(Halves(), p, n)); }
+  static HWY_INLINE PairMask inside(int n) { return Convert::inside(n); }
+  static HWY_INLINE void store(Pair v, Memory* p) { hn::StoreU(Convert::narrow(v), Halves(), p); }
+  static HWY_INLINE void store(Pair v, Memory* p, int n) { store_first(Convert::narrow(v), Halves(), p, n); }
+  static HWY_INLINE void stream(Pair v, Memory* p) { hn::Stream(Convert::narrow(v), Halves(), p); }
+  static HWY_INLINE Vector load_one(const Memory* p, int n) {  // in order
+    return Convert::widen_one(n == lanes() ? hn::LoadU(HalfOf(), p) : load_first(HalfOf(), p, n));
+  }
+  static HWY_INLINE void store_one(Vector v, Memory* p, int n) { store_half(Convert::narrow_one(v), p, n); }
+  static HWY_INLINE Vector store_and_read_one(Vector v, Memory* p, int n) {
+    const auto half = Convert::narrow_one(v);
+    store_half(half, p, n);
+    return Convert::widen_one(half);
+  }
+  static HWY_INLINE Pair store_and_read(Pair v, Memory* p) {
     const auto halves = Convert::narrow(v);
     hn::StoreU(halves, Halves(), p);
     return Convert::widen(halves);
   }
-  static HWY_INLINE Vector store_and_read(Vector v, Memory* p, int n) {
+  static HWY_INLINE Pair store_and_read(Pair v, Memory* p, int n) {
     const auto halves = Convert::narrow(v);
     store_first(halves, Halves(), p, n);
     return Convert::widen(halves);
   }
+
+ private:
+  static HWY_INLINE void store_half(hn::Vec<HalfOf> half, Memory* p, int n) {
+    if (n == lanes()) return hn::StoreU(half, HalfOf(), p);
+    store_first(half, HalfOf(), p, n);
+  }
 };
 
-HWY_INLINE hn::Vec<Halves> low_halves(hn::Vec<Bits> v) {  // values must be below 2^16
-  return hn::DemoteTo(Halves(), hn::BitCast(hn::RebindToSigned<D>(), v));
+HWY_INLINE hn::Vec<HalfOf> low_halves(hn::Vec<Bits> v) {  // of values below 2^16
+  return hn::DemoteTo(HalfOf(), hn::BitCast(hn::RebindToSigned<D>(), v));
 }
 
+/// bf16 is the upper half of an fp32: elements of even number go to a, those of odd number to b, and nothing has to
+/// cross lanes.
 struct ConvertBf16 {
-  static HWY_INLINE Vector widen(hn::Vec<Halves> h) {
+  static HWY_INLINE Pair widen(hn::Vec<Halves> h) {
+    const Bits du;
+    const auto both = hn::BitCast(du, h);
+    return {hn::BitCast(D(), hn::ShiftLeft<16>(both)), hn::BitCast(D(), hn::And(both, hn::Set(du, 0xffff0000u)))};
+  }
+  static HWY_INLINE PairMask inside(int n) {
+    return {hn::FirstN(D(), static_cast<std::size_t>((n + 1) / 2)), hn::FirstN(D(), static_cast<std::size_t>(n / 2))};
+  }
+  static HWY_INLINE hn::Vec<Halves> narrow(Pair v) {
+    const Bits du;
+    const auto odd = hn::And(rounded(v.b), hn::Set(du, 0xffff0000u));
+    return hn::BitCast(Halves(), hn::Or(odd, hn::ShiftRight<16>(rounded(v.a))));
+  }
+  static HWY_INLINE Vector widen_one(hn::Vec<HalfOf> h) {
     return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), h)));
   }
-  /// Round to nearest even by integer arithmetic (Highway 1.0.3 truncates); a NaN keeps sign and payload and is
-  /// quieted.
-  static HWY_INLINE hn::Vec<Halves> narrow(Vector v) {
+  static HWY_INLINE hn::Vec<HalfOf> narrow_one(Vector v) { return low_halves(hn::ShiftRight<16>(rounded(v))); }
+
+ private:
+  /// Nearest even in the upper 16 bits, by integer arithmetic (Highway 1.0.3 truncates). A NaN stays a NaN because its
+  /// lower 16 bits are 0: the NaNs of these kernels come from bf16 inputs, whose payloads arithmetic passes on, or are
+  /// the processor's default one. Caring for others would cost three operations more, a tenth of a softmax.
+  static HWY_INLINE hn::Vec<Bits> rounded(Vector v) {
     const Bits du;
     const auto bits = hn::BitCast(du, v);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
-    const auto quiet = hn::Or(bits, hn::Set(du, 0x00400000));
-    const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-    return low_halves(hn::ShiftRight<16>(hn::IfThenElse(is_nan, quiet, rounded)));
+    return hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
   }
 };
 
+/// f16 keeps the order of its elements.
 struct ConvertF16 {
+  static HWY_INLINE Pair widen(hn::Vec<Halves> h) {
+    return {widen_one(hn::LowerHalf(HalfOf(), h)), widen_one(hn::UpperHalf(HalfOf(), h))};
+  }
+  static HWY_INLINE PairMask inside(int n) { return inside_in_order(n); }
+  static HWY_INLINE hn::Vec<Halves> narrow(Pair v) { return hn::Combine(Halves(), narrow_one(v.b), narrow_one(v.a)); }
+
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  static HWY_INLINE Vector widen(hn::Vec<Halves> h) {
+  static HWY_INLINE Vector widen_one(hn::Vec<HalfOf> h) {
     return hn::PromoteTo(D(), hn::BitCast(hn::Rebind<hwy::float16_t, D>(), h));
   }
-  static HWY_INLINE hn::Vec<Halves> narrow(Vector v) {
-    return hn::BitCast(Halves(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
+  static HWY_INLINE hn::Vec<HalfOf> narrow_one(Vector v) {
+    return hn::BitCast(HalfOf(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
   }
 #else
   // Without hardware conversion Highway 1.0.3 truncates and has neither infinities nor NaN. Rescaling the exponent by a
   // multiplication, and rounding subnormals by an addition, after F. Giesen, "Float->half variants" (2012).
-  static HWY_INLINE Vector widen(hn::Vec<Halves> h) {
+  static HWY_INLINE Vector widen_one(hn::Vec<HalfOf> h) {
     const Bits du;
     const auto bits = hn::PromoteTo(du, h);
     const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000)));
@@ -132,7 +226,7 @@ struct ConvertF16 {
     const auto special = hn::Or(magnitude, hn::Set(du, 0x7f800000));
     return hn::BitCast(D(), hn::Or(sign, hn::IfThenElse(is_special, special, scaled)));
   }
-  static HWY_INLINE hn::Vec<Halves> narrow(Vector v) {
+  static HWY_INLINE hn::Vec<HalfOf> narrow_one(Vector v) {
     const Bits du;
     const D d;
     const auto all = hn::BitCast(du, v);
@@ -141,7 +235,7 @@ struct ConvertF16 {
     const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 1));
     const auto normal =
         hn::ShiftRight<13>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0xc8000fff))));  // exponent - 112, + half - 1
-    const auto magic = hn::Set(d, 0.5f);  // ulp of 0.5 in fp32 = smallest f16 subnormal
+    const auto magic = hn::Set(d, 0.5f);  // its ulp in fp32 is the smallest f16
     const auto subnormal = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, bits), magic)), hn::BitCast(du, magic));
     const auto magnitude = hn::BitCast(d, bits);
     const auto is_small = hn::RebindMask(du, hn::Lt(magnitude, hn::Set(d, 0x1p-14f)));
@@ -158,15 +252,26 @@ struct ConvertF16 {
 using F16 = Half<ConvertF16>;
 using Bf16 = Half<ConvertBf16>;
 
-/// exp(x) for x <= 0 (also right up to 88): at most 1 ulp or so off; exp(0) = 1; below -87.3 and at -inf exactly 0;
-/// NaN stays NaN; a large positive x gives something that is not a NaN by accident only, see exp_any.
-/// 2^n * 2^f with n = round(x log2 e) and |f| <= 1/2; 2^f = 1 + f q(f), q minimax of degree 5 (0.05 u of relative
-/// error).
+/// x, or `low` where x is lower; a NaN stays a NaN.
+HWY_INLINE Vector at_least(float low, Vector x) {
+  const auto limit = hn::Set(D(), low);
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Max(limit, x);  // maxps gives its second operand when either is a NaN
+#else
+  return hn::IfThenElse(hn::Lt(x, limit), limit, x);
+#endif
+}
+
+/// exp(x) for x <= 0 (and up to 88): at most 1.1 ulp off; exp(0) = 1; exactly 0 below -87.7 and at -inf, a normal
+/// number or 0 elsewhere; NaN stays NaN. 2^n * 2^f with n = round(x log2 e) and |f| <= 1/2; 2^f = 1 + f q(f), q minimax
+/// of degree 5 (0.05 u of relative error).
 HWY_INLINE Vector exp_negative(Vector x) {
   const D d;
-  // Adding 1.5 * 2^23 + 127 rounds to an integer and leaves the biased exponent in the low bits.
+  // Adding 1.5 * 2^23 + 127 rounds to an integer and leaves the biased exponent in the low bits; at n = -127, where -88
+  // ends up, that is the exponent of 0.
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   const auto log2e = hn::Set(d, 1.44269502162933349609375f);
+  x = at_least(-88.0f, x);
   const auto shifted = hn::MulAdd(x, log2e, magic);
   const auto n = hn::Sub(shifted, magic);
   auto f = hn::MulSub(x, log2e, n);
@@ -178,9 +283,8 @@ HWY_INLINE Vector exp_negative(Vector x) {
   p = hn::MulAdd(p, f, hn::Set(d, 0.240226527829f));
   p = hn::MulAdd(p, f, hn::Set(d, 0.693147214968f));
   p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(Bits(), shifted)));
   // Multiplying, rather than adding to the exponent, keeps a NaN.
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Mul(p, power));
+  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(Bits(), shifted))));
 }
 
 /// exp for any x: +inf beyond 88.7.

@@ -31,28 +31,16 @@ inline Partial merge_exponentials(Partial a, Partial b) {
 
 template <class E, int V>
 HWY_INLINE float slice_max(const typename E::Memory* x, std::int64_t n) {
-  const D d;
-  const float lowest = -HUGE_VALF;
-  Accumulators<V> max(lowest);
+  Accumulators<V> max(minus_infinity);
   walk<V>(
-      n, [&](std::int64_t i, int u) ROWTUNE_STEP { max.v[u] = hn::Max(E::load(x + i), max.v[u]); },
-      [&](std::int64_t i, int count) ROWTUNE_STEP {
-        const auto inside = hn::FirstN(d, static_cast<std::size_t>(count));
-        max.v[0] = hn::Max(hn::IfThenElse(inside, E::load(x + i, count), hn::Set(d, lowest)), max.v[0]);
-      });
+      n, 0, [&](std::int64_t i, int u) ROWTUNE_STEP { max.raise_to(u, E::load(x + i)); },
+      [&](std::int64_t i, int count)
+          ROWTUNE_STEP { max.raise_to(0, blend(E::inside(count), E::load(x + i, count), minus_infinity)); });
   return max.max();
 }
 
-/// out = f(in), element by element.
-template <class In, class Out, int V, class F>
-HWY_INLINE void map_slice(const typename In::Memory* in, typename Out::Memory* out, std::int64_t n, F f) {
-  walk<V>(
-      n, [&](std::int64_t i, int) ROWTUNE_STEP { Out::store(f(In::load(in + i)), out + i); },
-      [&](std::int64_t i, int count) ROWTUNE_STEP { Out::store(f(In::load(in + i, count)), out + i, count); });
-}
-
 /// The second read: exponentials once more, or logarithms.
-template <class E, int V, bool Log>
+template <class E, int V, bool Log, bool Bypass>
 HWY_INLINE void write_again(const Tensors& t, Slice s, MaxSum<float> whole) {
   const D d;
   const auto origin = hn::Set(d, max_sum_origin<float, HostMath>(whole.max));
@@ -61,110 +49,135 @@ HWY_INLINE void write_again(const Tensors& t, Slice s, MaxSum<float> whole) {
   auto* y = at<E>(t.output, t, s);
   if constexpr (Log) {
     const auto log_sum = hn::Set(d, std::log(whole.sum));
-    map_slice<E, E, V>(x, y, n, [&](Vector v) ROWTUNE_STEP { return hn::Sub(hn::Sub(v, origin), log_sum); });
+    map_slice<E, V, Bypass>(x, y, n, [&](Vector v) ROWTUNE_STEP { return hn::Sub(hn::Sub(v, origin), log_sum); });
   } else {
     const auto scale = hn::Set(d, 1.0f / whole.sum);
-    map_slice<E, E, V>(x, y, n,
-                       [&](Vector v) ROWTUNE_STEP { return hn::Mul(exp_negative(hn::Sub(v, origin)), scale); });
+    map_slice<E, V, Bypass>(x, y, n,
+                            [&](Vector v) ROWTUNE_STEP { return hn::Mul(exp_negative(hn::Sub(v, origin)), scale); });
   }
 }
 
+/// Where exponentials are kept until the sum is known: in scratch, pair by pair in the order of the walk; or, fp32
+/// only, where the output will stand. Both passes must walk alike.
+struct Kept {
+  float* base;
+  bool in_output;
+  int head;
+
+  template <class E>
+  static HWY_INLINE Kept of(const Tensors& t, Slice s, float* scratch) {
+    auto* y = at<E>(t.output, t, s);
+    // Whoever keeps apart may start where the output is aligned.
+    if (scratch) return {scratch, false, columns_to_alignment(y, s.end - s.begin)};
+    return {at<F32>(t.output, t, s), true, 0};
+  }
+  HWY_INLINE float* place(std::int64_t i) const { return base + (head == 0 || i == 0 ? i : i - head + 2 * lanes()); }
+  HWY_INLINE void put(std::int64_t i, Pair e) const { F32::store(e, place(i)); }
+  HWY_INLINE void put(std::int64_t i, Pair e, int n) const {
+    if (in_output)
+      F32::store(e, place(i), n);
+    else
+      F32::store(e, place(i));
+  }
+  HWY_INLINE Pair get(std::int64_t i) const { return F32::load(place(i)); }
+  HWY_INLINE Pair get(std::int64_t i, int n) const { return in_output ? F32::load(place(i), n) : F32::load(place(i)); }
+};
+
+struct Scaled {
+  const Kept& kept;
+  Vector scale;
+  template <class... N>
+  HWY_INLINE Pair operator()(std::int64_t i, N... n) const {
+    const Pair e = kept.get(i, n...);
+    return {hn::Mul(e.a, scale), hn::Mul(e.b, scale)};
+  }
+};
+
 template <class E, int V, bool Log, bool Keep, bool Safe>
 struct ThreePass {
-  // fp32 exponentials are kept where the output will stand; narrower types would lose bits there.
-  static constexpr bool keeps_row = Keep && sizeof(typename E::Memory) < sizeof(float);
-
-  static HWY_INLINE Vector exponential(Vector x, Vector origin) {
-    if constexpr (Safe) return exp_negative(hn::Sub(x, origin));
-    return exp_any(x);
-  }
-
-  static HWY_INLINE float* kept_at(const Tensors& t, Slice s, float* kept) {
-    if constexpr (keeps_row) return kept;
-    return at<F32>(t.output, t, s);
-  }
-
-  static Partial reduce(const Tensors& t, Slice s, float* kept_row) {
+  static Partial reduce(const Tensors& t, Slice s, float* scratch) {
     const D d;
     const auto* x = at<E>(t.input, t, s);
-    const std::int64_t n = s.end - s.begin;
+    const std::int64_t n = s.end - s.begin, ahead = t.ahead;
     const float max = Safe ? slice_max<E, V>(x, n) : 0.0f;
     const auto origin = hn::Set(d, max_sum_origin<float, HostMath>(max));
-    float* kept = kept_at(t, s, kept_row);
+    const auto exponential = [&](Vector v) ROWTUNE_STEP {
+      if constexpr (Safe) return exp_negative(hn::Sub(v, origin));
+      return exp_any(v);
+    };
+    const Kept kept = Keep ? Kept::of<E>(t, s, scratch) : Kept{};
     Accumulators<V> sum(0);
     walk<V>(
-        n,
+        n, kept.head,
         [&](std::int64_t i, int u) ROWTUNE_STEP {
-          const auto e = exponential(E::load(x + i), origin);
-          if constexpr (Keep) F32::store(e, kept + i);
-          sum.v[u] = hn::Add(sum.v[u], e);
+          prefetch(x + ahead + i);
+          const Pair e = each(E::load(x + i), exponential);
+          if constexpr (Keep) kept.put(i, e);
+          sum.add(u, e);
         },
         [&](std::int64_t i, int count) ROWTUNE_STEP {
-          const auto e = exponential(E::load(x + i, count), origin);
-          if constexpr (Keep) F32::store(e, kept + i, count);
-          sum.v[0] = hn::Add(sum.v[0], hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(count)), e));
+          const Pair e = each(E::load(x + i, count), exponential);
+          if constexpr (Keep) kept.put(i, e, count);
+          sum.add(0, blend(E::inside(count), e, 0));
         });
     return of_exponentials(max, sum.sum());
   }
 
   static Partial merge(Partial a, Partial b) { return merge_exponentials(a, b); }
 
-  static void finish(const Tensors& t, Slice s, Partial mine, Partial whole, float* kept_row) {
+  template <bool Bypass>
+  static void finish(const Tensors& t, Slice s, Partial mine, Partial whole, float* scratch) {
     const D d;
+    const MaxSum<float> all = whole.exponentials;
     if constexpr (Keep) {
-      const MaxSum<float> all = whole.exponentials;
       const float from = mine.exponentials.max;
       // A slice of only -inf has origin 0 and exponentials 0: any finite factor does.
       const float factor = from == all.max ? 1.0f : std::exp(from - all.max);
-      const auto scale = hn::Set(d, factor / all.sum);
-      map_slice<F32, E, V>(kept_at(t, s, kept_row), at<E>(t.output, t, s), s.end - s.begin,
-                           [&](Vector v) ROWTUNE_STEP { return hn::Mul(v, scale); });
-    } else if constexpr (Safe || Log) {
-      write_again<E, V, Log>(t, s, whole.exponentials);
+      const Kept kept = Kept::of<E>(t, s, scratch);
+      write_slice<E, V, Bypass>(at<E>(t.output, t, s), s.end - s.begin, kept.head,
+                                Scaled{kept, hn::Set(d, factor / all.sum)});
+    } else if constexpr (Safe) {
+      write_again<E, V, Log, Bypass>(t, s, all);
     } else {
-      const auto scale = hn::Set(d, 1.0f / whole.exponentials.sum);
-      map_slice<E, E, V>(at<E>(t.input, t, s), at<E>(t.output, t, s), s.end - s.begin,
-                         [&](Vector v) ROWTUNE_STEP { return hn::Mul(exp_any(v), scale); });
+      static_assert(Log, "the unsafe softmax keeps its exponentials");
+      write_again<E, V, Log, Bypass>(t, s, {0, all.sum});
     }
   }
 };
 
 template <class E, int V, bool Log>
 struct Online {
-  static constexpr bool keeps_row = false;
-
   static Partial reduce(const Tensors& t, Slice s, float*) {
     const D d;
     const auto* x = at<E>(t.input, t, s);
-    const std::int64_t n = s.end - s.begin, width = lanes();
-    const auto lowest = hn::Set(d, -HUGE_VALF);
-    Vector max = lowest;  // each lane has its own state (max, sum): the merges below are max_sum_merge, lane by lane
+    const std::int64_t n = s.end - s.begin, width = 2 * lanes();
+    Vector max = hn::Set(d, minus_infinity);  // each lane has its own (max, sum), merged like max_sum_merge
     Vector sum = hn::Zero(d);
-    const auto take = [&](const Vector* v, int count) ROWTUNE_STEP {
+    const auto take = [&](const Pair* v, int count) ROWTUNE_STEP {
       Vector new_max = max;
-#pragma GCC unroll 8
-      for (int u = 0; u < count; ++u) new_max = hn::Max(v[u], new_max);
+#pragma GCC unroll 4
+      for (int u = 0; u < count; ++u) new_max = hn::Max(v[u].a, hn::Max(v[u].b, new_max));
       const auto origin = origin_of(new_max);
       sum = hn::Mul(sum, exp_negative(hn::Sub(max, origin)));
-#pragma GCC unroll 8
-      for (int u = 0; u < count; ++u) sum = hn::Add(sum, exp_negative(hn::Sub(v[u], origin)));
+#pragma GCC unroll 4
+      for (int u = 0; u < count; ++u)
+        sum = hn::Add(sum, hn::Add(exp_negative(hn::Sub(v[u].a, origin)), exp_negative(hn::Sub(v[u].b, origin))));
       max = new_max;
     };
     std::int64_t i = 0;
-    for (; i + V * width <= n; i += V * width) {
-      Vector v[V];
-#pragma GCC unroll 8
-      for (int u = 0; u < V; ++u) v[u] = E::load(x + i + u * width);
-      take(v, V);
+    for (; i + V / 2 * width <= n; i += V / 2 * width) {
+      Pair v[V / 2];
+#pragma GCC unroll 4
+      for (int u = 0; u < V / 2; ++u) v[u] = E::load(x + i + u * width);
+      take(v, V / 2);
     }
     for (; i + width <= n; i += width) {
-      const Vector v = E::load(x + i);
+      const Pair v = E::load(x + i);
       take(&v, 1);
     }
     if (i < n) {
       const int count = static_cast<int>(n - i);
-      const auto inside = hn::FirstN(d, static_cast<std::size_t>(count));
-      const Vector v = hn::IfThenElse(inside, E::load(x + i, count), lowest);
+      const Pair v = blend(E::inside(count), E::load(x + i, count), minus_infinity);
       take(&v, 1);
     }
     const float whole_max = reduce_max(max);
@@ -174,44 +187,53 @@ struct Online {
 
   static Partial merge(Partial a, Partial b) { return merge_exponentials(a, b); }
 
+  template <bool Bypass>
   static void finish(const Tensors& t, Slice s, Partial, Partial whole, float*) {
-    write_again<E, V, Log>(t, s, whole.exponentials);
+    write_again<E, V, Log, Bypass>(t, s, whole.exponentials);
   }
 };
 
-template <class E, int V, bool Log>
+template <class E, int V, bool Log, bool Bypass>
 RowKernel softmax_of(const Config& config) {
-  const bool keep = config.get('k', 0) == 1;
-  if (config.algorithm == "online") return kernel_of<Online<E, V, Log>>();
+  if (config.algorithm == "online") return kernel_of<Online<E, V, Log>, Bypass>();
   const bool safe = config.algorithm == "threepass";
   if constexpr (Log) {
-    return safe ? kernel_of<ThreePass<E, V, Log, false, true>>() : kernel_of<ThreePass<E, V, Log, false, false>>();
+    return safe ? kernel_of<ThreePass<E, V, Log, false, true>, Bypass>()
+                : kernel_of<ThreePass<E, V, Log, false, false>, Bypass>();
   } else {
-    if (!safe) return kernel_of<ThreePass<E, V, Log, true, false>>();
-    return keep ? kernel_of<ThreePass<E, V, Log, true, true>>() : kernel_of<ThreePass<E, V, Log, false, true>>();
+    const bool keep = !safe || config.get('k', 0) == 1;
+    RowKernel kernel = !safe  ? kernel_of<ThreePass<E, V, Log, true, false>, Bypass>()
+                       : keep ? kernel_of<ThreePass<E, V, Log, true, true>, Bypass>()
+                              : kernel_of<ThreePass<E, V, Log, false, true>, Bypass>();
+    kernel.keeps_row = keep && (Bypass || sizeof(typename E::Memory) < sizeof(float));
+    return kernel;
   }
 }
 
-template <class E, bool Log>
+template <class E, bool Log, bool Bypass>
 RowKernel softmax_of_width(const Config& config) {
   switch (config.vector_width()) {
-    case 1:
-      return softmax_of<E, 1, Log>(config);
     case 2:
-      return softmax_of<E, 2, Log>(config);
+      return softmax_of<E, 2, Log, Bypass>(config);
     case 4:
-      return softmax_of<E, 4, Log>(config);
+      return softmax_of<E, 4, Log, Bypass>(config);
     case 8:
-      return softmax_of<E, 8, Log>(config);
+      return softmax_of<E, 8, Log, Bypass>(config);
     default:
       return {};
   }
 }
 
+template <class E>
+RowKernel softmax_of_type(bool log, const Config& config) {
+  if (config.get('n', 0) == 1)
+    return log ? softmax_of_width<E, true, true>(config) : softmax_of_width<E, false, true>(config);
+  return log ? softmax_of_width<E, true, false>(config) : softmax_of_width<E, false, false>(config);
+}
+
 RowKernel softmax_kernel(Dtype dtype, bool log, const Config& config) {
-  if (dtype == Dtype::f32) return log ? softmax_of_width<F32, true>(config) : softmax_of_width<F32, false>(config);
-  if (dtype == Dtype::f16) return log ? softmax_of_width<F16, true>(config) : softmax_of_width<F16, false>(config);
-  return log ? softmax_of_width<Bf16, true>(config) : softmax_of_width<Bf16, false>(config);
+  if (dtype == Dtype::f32) return softmax_of_type<F32>(log, config);
+  return dtype == Dtype::f16 ? softmax_of_type<F16>(log, config) : softmax_of_type<Bf16>(log, config);
 }
 
 }  // namespace rowtune::cpu::HWY_NAMESPACE
