@@ -9,7 +9,7 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(SQLiteCpp REQUIRED)
-find_package(SQLite3 3.35 REQUIRED)
+find_package(SQLite3 3.37 REQUIRED)
 find_package(Threads REQUIRED)
 
 if(ROWTUNE_TESTS)
