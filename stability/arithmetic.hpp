@@ -14,7 +14,9 @@ namespace rowtune::stability {
 
 enum class Exponential {
   accurate,  ///< exp(x) of the C library, within 1 ulp
-  fast       ///< exp2(x * log2 e), the special-function form; in f32 results below 2^-126 become 0, as ex2.approx.ftz
+  /// exp2(x * log2 e), the form of the special-function unit; in f32 results below 2^-126 become 0, as ex2.approx.ftz.
+  /// The library's exp2 is within 1 ulp and the unit's within 2: what is measured here is the form, not the unit.
+  fast
 };
 
 /// One way to compute. Defaults: no fused multiply-add, accurate exponential, true division.

@@ -26,7 +26,7 @@ std::string csv_field(std::string_view text) {
 std::string csv_header() {
   return "experiment,case,op,method,order,dtype,n,kappa,rel_error,ulp_error,lre,lre_ceiling,bound,bound_kind,nan_count,"
          "inf_count,negative_count,false_zero_count,arithmetic,fma,division,exponential,factor,factor_value,value,"
-         "reference,mean_ulp_error,lre_certified,note\n";
+         "reference,mean_ulp_error,lre_certified,bound_ratio,bound_exceeded,note\n";
 }
 
 std::string csv_line(const Result& r) {
@@ -35,11 +35,15 @@ std::string csv_line(const Result& r) {
       r.method, r.order, to_string(r.dtype), r.n, csv_number(r.kappa), csv_number(r.rel_error), csv_number(r.ulp_error),
       csv_number(r.lre), csv_number(r.lre_ceiling), csv_number(r.bound), to_string(r.bound_kind), r.nan_count,
       r.inf_count, r.negative_count, r.false_zero_count);
-  fmt::format_to(std::back_inserter(line), ",{},{},{},{},{},{},{},{},{},{},{}\n", to_string(r.arithmetic.type),
+  std::optional<double> ratio;
+  if (r.bound && r.rel_error) ratio = *r.rel_error / *r.bound;
+  // Only a proven bound can be exceeded: the others are curves to look at.
+  const char* exceeded = r.bound_kind != BoundKind::proven ? "" : r.bound_exceeded() ? "1" : "0";
+  fmt::format_to(std::back_inserter(line), ",{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(r.arithmetic.type),
                  r.arithmetic.fma ? "on" : "off", r.arithmetic.reciprocal ? "reciprocal" : "division",
                  r.arithmetic.exponential == Exponential::fast ? "fast" : "accurate", r.factor,
                  csv_number(r.factor_value), csv_number(r.value), csv_number(r.reference), csv_number(r.mean_ulp_error),
-                 csv_number(r.lre_certified), csv_field(r.note));
+                 csv_number(r.lre_certified), csv_number(ratio), exceeded, csv_field(r.note));
   return line;
 }
 

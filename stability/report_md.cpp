@@ -250,7 +250,8 @@ std::string markdown_report(const std::vector<Result>& results, const StudyFacts
       "the "
       "exact statistic of the rounded data scores against the certified value, `lre_certified` what the method scores "
       "against it; `nan_count`, `inf_count`, `negative_count`, `false_zero_count` of values that should not be so; "
-      "`arithmetic` the type of the sums; `factor` what the experiment varies. Non-finite values are `nan` and `inf`; "
+      "`bound_ratio` is error / bound, `bound_exceeded` 1 where a proven bound did not hold; `arithmetic` the type of "
+      "the sums; `factor` what the experiment varies. Non-finite values are `nan` and `inf`; "
       "an "
       "empty field does not apply.\n";
   return text;

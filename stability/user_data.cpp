@@ -191,6 +191,9 @@ DataReport study_data(const DataFile& file, int lanes, const std::function<void(
       std::vector<Result> results;
       for (std::vector<Result>& part : f.parts) append(results, std::move(part));
       add_row(report, first + i, f, results);
+      for (Result& r : results)
+        r.note = fmt::format("{}, {:.1f} digits lost",
+                             is_safe(r, static_cast<double>(f.moments.rms)) ? "safe" : "unsafe", digits_lost(r));
       each_row(results);
     }
   }

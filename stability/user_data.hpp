@@ -43,7 +43,8 @@ struct DataReport {
 };
 
 /// Rows stream through in order; memory does not depend on the file's size. `each_row(results)` gets all the results of
-/// a row, rows in order (test_case is `row_N`); `progress(done, total)` counts pieces of work, several a row.
+/// a row, rows in order (test_case is `row_N`, the note says whether it is safe and how many digits it lost);
+/// `progress(done, total)` counts pieces of work, several a row.
 DataReport study_data(const DataFile& file, int lanes, const std::function<void(const std::vector<Result>&)>& each_row,
                       const std::function<void(std::int64_t, std::int64_t)>& progress);
 

@@ -203,6 +203,26 @@ TEST_F(UserData, RowsWithNaNAreSaidAndJudgeNoMethod) {
   EXPECT_NE(joined(verdict(report)).find("hold a NaN, the first is row 1"), std::string::npos);
 }
 
+TEST_F(UserData, EachRowIsReportedInOrder) {
+  std::vector<float> x;
+  for (int row = 0; row < 150; ++row)
+    for (int i = 0; i < 8; ++i) x.push_back(static_cast<float>(row == 149 ? 50000 + i : i));
+  const auto file = open_data_file(write("a.npy", npy("<f4", "(150, 8)", bytes_of(x))), {});
+  std::vector<std::string> rows, unsafe;
+  study_data(
+      *file, 32,
+      [&](const std::vector<Result>& results) {
+        rows.push_back(results.front().test_case);
+        for (const Result& r : results)
+          if (r.method == "one_pass" && r.order == "sequential" && r.note.rfind("unsafe", 0) == 0)
+            unsafe.push_back(r.test_case);
+      },
+      [](std::int64_t, std::int64_t) {});
+  ASSERT_EQ(rows.size(), 150u);
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], "row_" + std::to_string(i));
+  EXPECT_EQ(unsafe, std::vector<std::string>{"row_149"});
+}
+
 TEST_F(UserData, AConstantRowIsNoFailureOfAMethod) {
   const std::vector<float> x(64, 0.1f);
   const DataReport report = study(*open_data_file(write("a.npy", npy("<f4", "(64,)", bytes_of(x))), {}));
