@@ -151,21 +151,25 @@ Sample covering_sample(const DeviceInfo& device, const SampleLimits& limits) {
 
   Sample sample;
   sample.pairs = pair_ids.size();
-  std::vector<bool> covered(pair_ids.size(), false);
+  std::vector<int> wanted(pair_ids.size(), limits.times);
   std::vector<std::size_t> gain(pool.size(), limits.pool);  // never too low: it only shrinks as pairs get covered
-  while (sample.cases.size() < limits.most && sample.covered < sample.pairs) {
+  while (sample.cases.size() < limits.most) {
     std::size_t best = 0, best_gain = 0;
     for (std::size_t i = 0; i < pool.size(); ++i) {
       if (gain[i] <= best_gain) continue;
       gain[i] = static_cast<std::size_t>(std::count_if(pairs_of[i].begin(), pairs_of[i].end(),
-                                                       [&](int p) { return !covered[static_cast<std::size_t>(p)]; }));
+                                                       [&](int p) { return wanted[static_cast<std::size_t>(p)] > 0; }));
       if (gain[i] > best_gain) best = i, best_gain = gain[i];
     }
+    if (best_gain == 0) break;
     for (int p : pairs_of[best]) {
-      if (!covered[static_cast<std::size_t>(p)]) ++sample.covered;
-      covered[static_cast<std::size_t>(p)] = true;
+      int& left = wanted[static_cast<std::size_t>(p)];
+      if (left == limits.times) ++sample.covered;
+      if (left > 0) --left;
     }
     sample.cases.push_back(pool[best]);
+    pairs_of[best].clear();  // once is enough
+    gain[best] = 0;
   }
   return sample;
 }

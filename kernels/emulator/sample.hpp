@@ -28,6 +28,7 @@ struct SampleLimits {
   std::uint64_t seed = 1;
   std::size_t pool = 30000;    ///< random legal cases to choose from
   std::size_t most = 1000;     ///< cases at most
+  int times = 1;               ///< each pair is to occur in this many cases, as far as the pool has them
   int threads_at_once = 4096;  ///< of blocks that must be resident together
 };
 
