@@ -134,6 +134,39 @@ void print(std::string_view text) {
   }
 }
 
+Format parse_format(std::string_view text) {
+  if (text == "table") return Format::table;
+  if (text == "json") return Format::json;
+  if (text == "csv") return Format::csv;
+  throw UsageError(fmt::format("unknown format '{}'; choose from table, json, csv", text));
+}
+
+reports::Head column(std::string name, std::string title, reports::Style style, bool hidden) {
+  reports::Head head;
+  head.name = std::move(name);
+  head.title = std::move(title);
+  head.style = style;
+  head.hidden = hidden;
+  if (style == reports::Style::time) head.unit = "us";
+  if (style == reports::Style::rate) head.unit = "GB/s";
+  if (style == reports::Style::error) head.unit = "ulp";
+  return head;
+}
+
+void print(const reports::Sheet& sheet, Format format) {
+  std::ostringstream out;
+  if (format == Format::table) {
+    reports::TableStyle style;
+    style.only_varying = true;
+    reports::print_table(sheet, out, style);
+  } else if (format == Format::json) {
+    reports::print_json(sheet, out);
+  } else {
+    reports::print_csv(sheet, out);
+  }
+  print(out.str());
+}
+
 void tell(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);

@@ -10,6 +10,7 @@
 
 #include "kernels/device.hpp"
 #include "kernels/words.hpp"
+#include "reports/printers.hpp"
 
 namespace rowtune {
 
@@ -58,6 +59,15 @@ class CommandLine {
 /// --op, --dtype, --shape, --regime and --options of commands about one workload.
 void add_workload_options(CommandLine& line);
 Workload workload_from(const CommandLine& line);
+
+enum class Format { table, json, csv };
+Format parse_format(std::string_view text);  ///< throws UsageError naming the three
+/// Prints records; a table says once, above, what is the same in every row.
+void print(const reports::Sheet& sheet, Format format);
+
+/// A column: its key in JSON and CSV, its title where that is not the key, how people see it.
+reports::Head column(std::string name, std::string title = "", reports::Style style = reports::Style::text,
+                     bool hidden = false);
 
 /// Writes to standard output and sees to it that it arrived: EnvironmentError otherwise.
 void print(std::string_view text);

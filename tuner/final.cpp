@@ -80,6 +80,7 @@ class Final {
     FinalResult result;
     result.finalists = finalists_;
     result.settled = decided();
+    result.worth_keeping = finalists_[leader_].estimate.coverage >= 0.95;
     const Finalist* base = nullptr;
     for (const Finalist& finalist : finalists_)
       if (finalist.contender.is_base) base = &finalist;

@@ -48,6 +48,7 @@ struct FinalResult {
   std::string winner;             ///< the simplest of those that tie with the fastest; the base when it is among them
   std::vector<std::string> ties;  ///< besides the winner
   bool settled = false;           ///< false: a limit came before every finalist was told apart or declared a tie
+  bool worth_keeping = false;     ///< rounds enough for intervals of 95 %
   std::string method;             ///< a sentence for the database
 };
 

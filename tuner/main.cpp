@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "kernels/errors.hpp"
-#ifdef ROWTUNE_WITH_stability
 #include "stability/command.hpp"
-#endif
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
 #include "tuner/identity.hpp"
@@ -33,8 +33,8 @@ const std::vector<Command>& commands() {
       {"best", "the best configs of what was tuned: times, intervals, ties", best_command},
       {"run", "one config again and again, checked and timed; for a profiler", run_command},
       {"dispatch", "write the table of winners, or look a shape up in it", dispatch_command},
-      // PENDING       {"stability", "how wrong each method gets: the study, your data, or cases", stability_command},
-      // PENDING       {"report", "what the database holds, as a page, Markdown or CSV", report_command},
+      {"stability", "how wrong each method gets: the study, your data, or cases", stability_command},
+      {"report", "what the database holds, as a page, Markdown or CSV", report_command},
       {"compare", "two databases side by side", compare_command},
       {"merge", "join databases into one", merge_command},
   };
@@ -94,7 +94,11 @@ int main(int argc, char** argv) {
     return code;
   };
   try {
-    return run_command_line({argv + std::min(argc, 1), argv + argc});
+    const int code = run_command_line({argv + std::min(argc, 1), argv + argc});
+    // What a command left in a buffer counts as printed only once it has arrived.
+    if (std::fflush(stdout) != 0 || !std::cout.flush())
+      throw EnvironmentError("cannot write the results to standard output");
+    return code;
   } catch (const UsageError& error) {
     return failed(error, exit_usage);
   } catch (const EnvironmentError& error) {

@@ -82,8 +82,10 @@ Stop SettledEstimate::decide(double seconds_spent) const {
     const double least = *std::min_element(samples_.begin(), samples_.end());
     if (least > beaten_at_sight * *time_to_beat_) return Stop::beaten;
   }
+  // Below the minimum there is no 95 % interval: a slow config gets four times the time for it before that is given up.
   const bool out_of_time = seconds_spent >= limits_.max_seconds;
-  if (n < limits_.min_samples) return out_of_time && n >= samples_to_be_beaten ? Stop::out_of_reach : Stop::running;
+  const bool far_out_of_time = seconds_spent >= 4 * limits_.max_seconds && n >= samples_to_be_beaten;
+  if (n < limits_.min_samples) return far_out_of_time ? Stop::out_of_reach : Stop::running;
 
   const Estimate now = estimate();
   const double half_width = 0.5 * (now.high - now.low);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t compile_batch = 32;
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
 constexpr double configs_per_share = 16;    ///< that a share should reach, by shorter sampling
+constexpr double crowded = 0.6;             ///< share of a budget that one config of each workload may take
 constexpr double least_sampling = 0.02;     ///< seconds: below, a time is worth nothing
 constexpr std::size_t winners_to_pass = 3;  ///< of a similar workload, tried first
 constexpr double forever = std::numeric_limits<double>::infinity();
@@ -65,6 +66,7 @@ TuneReport Tuner::run(const Plan& plan) {
     }
   } else {
     const double budget = *settings_.budget_seconds;
+    measure_bases_first(budget);
     // Turns rather than one turn each: what one leaves over is shared by those that need more.
     for (auto pass = unfinished(); !pass.empty() && !ended(budget); pass = unfinished())
       for (std::size_t i = 0; i < pass.size() && !ended(budget); ++i) {
@@ -96,6 +98,18 @@ void Tuner::start(const Plan& plan) {
     total_ += item.remaining;
     items_.push_back(std::move(item));
   }
+}
+
+/// Every turn measures the base before anything else. Where the turns of some would use up the time of others, because
+/// buffers are large or the machine is busy, all get their base before any gets more, and ceilings get theirs last.
+void Tuner::measure_bases_first(double budget) {
+  if (items_.empty() || ended(budget)) return;
+  explore(items_.front(), elapsed());
+  if (elapsed() * static_cast<double>(items_.size()) < crowded * budget) return;
+  for (const bool ceilings : {false, true})
+    for (Item& item : items_)
+      if (item.sweep.planned().only_ceiling == ceilings && !item.sweep.base_is_known() && !ended(budget))
+        explore(item, elapsed());
 }
 
 /// Measures until the deadline. The first config opens the buffers and is measured in any case: every turn gets
@@ -196,7 +210,9 @@ void Tuner::finish(Item& item, double seconds) {
   settings.max_seconds = seconds;
   observer_.final_begins(status(item), finalists.size());
   try {
-    record_final(item, hold_final(measurer_, item.sweep.workload(), finalists, settings, stop_, now_));
+    const FinalResult result = hold_final(measurer_, item.sweep.workload(), finalists, settings, stop_, now_);
+    if (!result.worth_keeping) return;
+    record_final(item, result);
     ++report_.finals;
   } catch (const ConfigFailure& failure) {
     observer_.warning(fmt::format("{}: no final was held, a config that was right before failed: {}",

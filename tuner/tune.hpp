@@ -66,6 +66,7 @@ class Tuner {
  private:
   struct Item;  ///< a workload in this run
   void start(const Plan& plan);
+  void measure_bases_first(double budget);
   void explore(Item& item, double deadline);
   void measure_one(Item& item, std::size_t config, const SamplingLimits& limits);
   void finish(Item& item, double seconds);

@@ -11,23 +11,6 @@
 namespace rowtune {
 namespace {
 
-using Cell = nlohmann::ordered_json;
-
-template <class T>
-Cell cell(const std::optional<T>& value) {
-  return value ? Cell(*value) : Cell(nullptr);
-}
-
-template <class Get>
-bool varies(const std::vector<db::BestRow>& rows, Get get) {
-  return std::any_of(rows.begin(), rows.end(), [&](const db::BestRow& row) { return get(row) != get(rows.front()); });
-}
-
-std::string interval(const db::BestRow& row) {
-  if (!row.time_lo_us || !row.time_hi_us) return "";
-  return fmt::format("{} .. {}", format_us(*row.time_lo_us), format_us(*row.time_hi_us));
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -56,86 +39,11 @@ Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Databas
   return winners;
 }
 
-Table best_table(const std::vector<db::BestRow>& rows, bool with_ranks) {
-  const auto if_it_varies = [&](auto get, const char* heading) { return varies(rows, get) ? heading : ""; };
-  const std::string model = if_it_varies([](const auto& r) { return r.device_model; }, "model");
-  const std::string regime = if_it_varies([](const auto& r) { return r.regime; }, "regime");
-  const std::string options = if_it_varies([](const auto& r) { return r.options; }, "options");
-  const std::string status = if_it_varies([](const auto& r) { return r.status; }, "status");
-  Table table;
-  // Behind the columns of the contract: what else the database says, and the forms that people read.
-  table.columns = {{"device", ""},
-                   {"op", "op"},
-                   {"dtype", "dtype"},
-                   {"rows", ""},
-                   {"cols", ""},
-                   {"shape", "shape"},
-                   {"regime", regime},
-                   {"rank", with_ranks ? "rank" : "", 0},
-                   {"config", "config"},
-                   {"block_size", ""},
-                   {"rows_per_warp", ""},
-                   {"vector_width", ""},
-                   {"split_count", ""},
-                   {"time_us", "us", 3},
-                   {"interval", "95 % interval"},
-                   {"time_lo_us", ""},
-                   {"time_hi_us", ""},
-                   {"gbps", "GB/s", 1},
-                   {"ceiling_fraction", "of copy", 3},
-                   {"gain_over_base", "gain over base", 2, "x"},
-                   {"base_config", ""},
-                   {"base_time_us", ""},
-                   {"ties", "ties"},
-                   {"max_error_ulp", "error, ulp", 3},
-                   {"status", status},
-                   {"eligible", with_ranks ? "may win" : ""},
-                   {"options", options},
-                   {"ld", ""},
-                   {"off", ""},
-                   {"decided", ""},
-                   {"settled", ""},
-                   {"sample_count", ""},
-                   {"device_model", model},
-                   {"toolchain", ""},
-                   {"measured_at", ""}};
-  for (const db::BestRow& r : rows)
-    table.rows.push_back({r.device,
-                          r.op,
-                          r.dtype,
-                          r.rows,
-                          r.cols,
-                          to_string(Shape{r.rows, r.cols, r.ld, r.off}),
-                          r.regime,
-                          r.rank,
-                          r.config,
-                          r.block_size,
-                          r.rows_per_warp,
-                          r.vector_width,
-                          r.split_count,
-                          cell(r.time_us),
-                          interval(r),
-                          cell(r.time_lo_us),
-                          cell(r.time_hi_us),
-                          cell(r.gbps),
-                          cell(r.ceiling_fraction),
-                          cell(r.gain_over_base),
-                          r.base_config,
-                          cell(r.base_time_us),
-                          r.ties,
-                          cell(r.max_error_ulp),
-                          r.status,
-                          r.eligible,
-                          r.options,
-                          r.ld,
-                          r.off,
-                          r.decided,
-                          r.settled,
-                          r.sample_count,
-                          r.device_model,
-                          r.toolchain,
-                          r.measured_at});
-  return table;
+reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks) {
+  reports::Sheet sheet = reports::sheet_of(reports::best_fields(), rows);
+  for (reports::Head& head : sheet.heads)
+    if (ranks && (head.name == "rank" || head.name == "eligible")) head.hidden = false;
+  return sheet;
 }
 
 std::string closing_words(const TuneReport& report, const Winners& winners, const std::string& database) {

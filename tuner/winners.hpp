@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "db/database.hpp"
+#include "reports/fields.hpp"
 #include "tuner/plan.hpp"
-#include "tuner/table.hpp"
 #include "tuner/tune.hpp"
 
 namespace rowtune {
@@ -19,8 +19,8 @@ struct Winners {
 
 Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Database& database);
 
-/// The columns that `best` has too; in a table only those that people read, and those that vary.
-Table best_table(const std::vector<db::BestRow>& rows, bool with_ranks);
+/// `ranks`: show the rank, and whether a config may win at all.
+reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks);
 
 /// Failures grouped by reason, what was left out and why, and what to do next.
 std::string closing_words(const TuneReport& report, const Winners& winners, const std::string& database);

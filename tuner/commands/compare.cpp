@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "db/database.hpp"
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
-#include "tuner/table.hpp"
 
 namespace rowtune {
 namespace {
 
 namespace po = boost::program_options;
+using reports::Style;
 
 /// By the two intervals alone: the files share no moment, so there is nothing to pair.
 std::string verdict(const db::BestRow& before, const db::BestRow& after, double margin) {
@@ -70,17 +70,17 @@ int compare_command(const Arguments& arguments) {
   const auto files = line.get<std::vector<std::string>>("files");
   const auto before = winners(files[0], line.text("model-a")), after = winners(files[1], line.text("model-b"));
 
-  Table table;
-  table.columns = {{"op", "op"},
-                   {"dtype", "dtype"},
-                   {"shape", "shape"},
-                   {"regime", "regime"},
-                   {"config_a", "config A"},
-                   {"time_us_a", "A, us", 3},
-                   {"config_b", "config B"},
-                   {"time_us_b", "B, us", 3},
-                   {"ratio", "B/A", 3},
-                   {"verdict", "B is"}};
+  reports::Sheet sheet;
+  sheet.heads = {column("op"),
+                 column("dtype"),
+                 column("shape"),
+                 column("regime"),
+                 column("config_a", "config of A"),
+                 column("time_us_a", "A", Style::time),
+                 column("config_b", "config of B"),
+                 column("time_us_b", "B", Style::time),
+                 column("ratio", "B / A", Style::ratio),
+                 column("verdict", "B is")};
   int slower = 0;
   for (const auto& [key, a] : before) {
     const auto found = after.find(key);
@@ -88,13 +88,13 @@ int compare_command(const Arguments& arguments) {
     const db::BestRow& b = found->second;
     const std::string word = verdict(a, b, margin);
     slower += word == "SLOWER";
-    table.rows.push_back({a.op, a.dtype, to_string(a.workload().shape), a.regime, a.config, *a.time_us, b.config,
+    sheet.rows.push_back({a.op, a.dtype, to_string(a.workload().shape), a.regime, a.config, *a.time_us, b.config,
                           *b.time_us, *b.time_us / *a.time_us, word});
   }
-  if (table.rows.empty())
+  if (sheet.rows.empty())
     throw NotFoundError(
         fmt::format("{} and {} have no workload in common: there is nothing to compare", files[0], files[1]));
-  print(table.print(format));
+  print(sheet, format);
   return line.get<bool>("fail-on-regression") && slower > 0 ? exit_failed : exit_done;
 }
 

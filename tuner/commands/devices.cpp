@@ -5,9 +5,64 @@
 #include "kernels/device.hpp"
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
-#include "tuner/table.hpp"
 
 namespace rowtune {
+namespace {
+
+using reports::Cell;
+using reports::Style;
+
+Cell known(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
+Cell known(std::int64_t number) { return number > 0 ? Cell(number) : Cell(); }
+Cell known(double number) { return number > 0 ? Cell(number) : Cell(); }
+Cell bytes(std::int64_t number) { return number > 0 ? Cell(format_bytes(static_cast<double>(number))) : Cell(); }
+
+const std::vector<reports::Field<DeviceInfo>>& device_fields() {
+  using D = DeviceInfo;
+  constexpr bool hidden = true;
+  static const std::vector<reports::Field<D>> fields{
+      {{"id", "device", "", "the name that --device takes"}, [](const D& d) { return Cell(d.id); }},
+      {{"usable", "", "", "whether it can be tuned on", Style::flag}, [](const D& d) { return Cell(d.usable); }},
+      {{"model", "", "", "model"}, [](const D& d) { return known(d.model); }},
+      {{"units", "", "", "multiprocessors of a GPU, hardware threads of a cpu", Style::count},
+       [](const D& d) { return d.usable ? known(std::int64_t{d.units}) : Cell(); }},
+      {{"cache", "", "", "the last cache before memory"}, [](const D& d) { return bytes(d.cache_bytes); }},
+      {{"memory", "", "", "memory"}, [](const D& d) { return bytes(d.memory_bytes); }},
+      {{"peak_gbps", "peak GB/s", "GB/s", "bandwidth by clock and width", Style::rate},
+       [](const D& d) { return known(d.peak_gbps); }},
+      {{"toolchain", "", "", "what compiles its kernels"}, [](const D& d) { return known(d.toolchain); }},
+      {{"architecture", "", "", "90 for sm_90", Style::count, hidden},
+       [](const D& d) { return known(std::int64_t{d.architecture}); }},
+      {{"cache_bytes", "", "bytes", "", Style::count, hidden}, [](const D& d) { return known(d.cache_bytes); }},
+      {{"memory_bytes", "", "bytes", "", Style::count, hidden}, [](const D& d) { return known(d.memory_bytes); }},
+      {{"shared_bytes_per_block", "", "bytes", "", Style::count, hidden},
+       [](const D& d) { return known(std::int64_t{d.shared_bytes_per_block}); }},
+      {{"registers_per_unit", "", "", "", Style::count, hidden},
+       [](const D& d) { return known(std::int64_t{d.registers_per_unit}); }},
+      {{"max_cluster", "", "", "blocks of a cluster", Style::count, hidden},
+       [](const D& d) { return Cell(std::int64_t{d.max_cluster}); }},
+      {{"limits", "", "", "part of a measurement's identity", Style::text, hidden},
+       [](const D& d) { return known(d.limits); }},
+      {{"driver", "", "", "", Style::text, hidden}, [](const D& d) { return known(d.driver); }},
+      {{"uuid", "", "", "", Style::text, hidden}, [](const D& d) { return known(d.uuid); }},
+      {{"why_unusable", "", "", "", Style::text, hidden}, [](const D& d) { return known(d.why_unusable); }}};
+  return fields;
+}
+
+/// What the columns leave out.
+std::string notes(const std::vector<DeviceInfo>& devices) {
+  std::string text, chosen;
+  for (const DeviceInfo& d : devices) {
+    if (d.usable && chosen.empty()) chosen = d.id;
+    if (!d.usable)
+      text += fmt::format("{} is not usable: {}\n", d.id, d.why_unusable);
+    else
+      text += fmt::format("{} limits: {}\n", d.id, d.limits);
+  }
+  return text + fmt::format("--device auto takes {}\n", chosen);
+}
+
+}  // namespace
 
 int devices_command(const Arguments& arguments) {
   CommandLine line(
@@ -17,44 +72,9 @@ int devices_command(const Arguments& arguments) {
   line.add_example("rowtune devices", "what is here, and what `--device auto` would take");
   if (!line.parse(arguments)) return exit_done;
   const Format format = parse_format(line.text("format"));
-
   const std::vector<DeviceInfo> devices = list_devices();
-  Table table;
-  table.columns = {{"id", "device"},
-                   {"usable", "usable"},
-                   {"model", "model"},
-                   {"architecture", ""},
-                   {"units", "units"},
-                   {"cache_bytes", ""},
-                   {"cache", "cache"},
-                   {"memory_bytes", ""},
-                   {"memory", "memory"},
-                   {"peak_gbps", "peak GB/s", 0},
-                   {"toolchain", "toolchain"},
-                   {"driver", ""},
-                   {"uuid", ""},
-                   {"limits", ""},
-                   {"why_unusable", ""}};
-  const auto bytes = [](std::int64_t n) {
-    return n > 0 ? nlohmann::ordered_json(format_bytes(static_cast<double>(n))) : nlohmann::ordered_json();
-  };
-  for (const DeviceInfo& d : devices)
-    table.rows.push_back({d.id, d.usable, d.model.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(d.model),
-                          d.architecture, d.usable ? nlohmann::ordered_json(d.units) : nlohmann::ordered_json(),
-                          d.cache_bytes, bytes(d.cache_bytes), d.memory_bytes, bytes(d.memory_bytes),
-                          d.peak_gbps > 0 ? nlohmann::ordered_json(d.peak_gbps) : nlohmann::ordered_json(), d.toolchain,
-                          d.driver, d.uuid, d.limits, d.why_unusable});
-  std::string text = table.print(format);
-  if (format == Format::table) {
-    std::string chosen;
-    for (const DeviceInfo& d : devices) {
-      if (!d.usable) text += fmt::format("{} is not usable: {}\n", d.id, d.why_unusable);
-      if (d.usable && chosen.empty()) chosen = d.id;
-    }
-    text +=
-        fmt::format("--device auto takes {}. Units are multiprocessors of a GPU, hardware threads of a cpu.\n", chosen);
-  }
-  print(text);
+  print(reports::sheet_of(device_fields(), devices), format);
+  if (format == Format::table) print(fmt::format("\n{}", notes(devices)));
   return exit_done;
 }
 

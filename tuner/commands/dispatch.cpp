@@ -11,13 +11,13 @@
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
 #include "tuner/dispatch_table.hpp"
-#include "tuner/table.hpp"
 
 namespace rowtune {
 namespace {
 
 namespace po = boost::program_options;
-using Cell = nlohmann::ordered_json;
+using reports::Cell;
+using reports::Style;
 
 CommandLine describe() {
   CommandLine line(
@@ -73,21 +73,31 @@ int look_up(const CommandLine& line, Format format) {
   if (format == Format::table) {
     print(fmt::format("{}\n{}\n", match.config.empty() ? "-" : match.config, match.sentence));
   } else {
-    Table table;
-    table.columns = {
-        {"match", ""},       {"config", ""},           {"rows", ""},           {"cols", ""}, {"alignment", ""},
-        {"time_us", ""},     {"ceiling_fraction", ""}, {"gain_over_base", ""}, {"ties", ""}, {"cols_factor", ""},
-        {"rows_factor", ""}, {"sentence", ""}};
+    reports::Sheet sheet;
+    sheet.heads = {column("match"),
+                   column("config"),
+                   column("rows"),
+                   column("cols"),
+                   column("alignment"),
+                   column("time_us"),
+                   column("ceiling_fraction"),
+                   column("gain_over_base"),
+                   column("ties"),
+                   column("cols_factor"),
+                   column("rows_factor"),
+                   column("sentence")};
     const auto of_entry = [&](auto get) { return match.entry ? Cell(get(*match.entry)) : Cell(); };
-    const auto optional = [](const std::optional<double>& value) { return value ? Cell(*value) : Cell(); };
-    table.rows.push_back({to_string(match.kind), match.config, of_entry([](auto& e) { return e.rows; }),
-                          of_entry([](auto& e) { return e.cols; }), of_entry([](auto& e) { return e.alignment; }),
-                          of_entry([](auto& e) { return e.evidence.time_us; }),
-                          of_entry([&](auto& e) { return optional(e.evidence.ceiling_fraction); }),
-                          of_entry([&](auto& e) { return optional(e.evidence.gain_over_base); }),
-                          of_entry([](auto& e) { return e.evidence.ties; }), match.cols_factor, match.rows_factor,
-                          match.sentence});
-    print(table.print(format));
+    const auto of_evidence = [&](std::optional<double> DispatchEvidence::*member) {
+      return match.entry && match.entry->evidence.*member ? Cell(*(match.entry->evidence.*member)) : Cell();
+    };
+    sheet.rows.push_back(
+        {to_string(match.kind), match.config, of_entry([](auto& e) { return e.rows; }),
+         of_entry([](auto& e) { return e.cols; }), of_entry([](auto& e) { return std::int64_t{e.alignment}; }),
+         of_entry([](auto& e) { return e.evidence.time_us; }), of_evidence(&DispatchEvidence::ceiling_fraction),
+         of_evidence(&DispatchEvidence::gain_over_base),
+         of_entry([](auto& e) { return std::int64_t{e.evidence.ties}; }), match.cols_factor, match.rows_factor,
+         match.sentence});
+    print(sheet, format);
   }
   return match.kind == MatchKind::wrong_device || match.kind == MatchKind::not_tuned ? exit_failed : exit_done;
 }

@@ -7,13 +7,13 @@
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
 #include "tuner/measure.hpp"
-#include "tuner/table.hpp"
 
 namespace rowtune {
 namespace {
 
 namespace po = boost::program_options;
-using Cell = nlohmann::ordered_json;
+using reports::Cell;
+using reports::Style;
 
 CommandLine describe() {
   CommandLine line("run", "run --op OP --dtype DTYPE --shape RxC --config NAME [options]",
@@ -92,27 +92,25 @@ int run_command(const Arguments& arguments) {
   const Estimate time = only_launch ? time_launches(*kernel, launches) : time_samples(*kernel);
   const double gbps = static_cast<double>(bytes_moved(workload)) / (time.median * 1e3);
   // A launch that is waited for includes the way there and back: its bandwidth would mislead.
-  Table table;
-  table.columns = {{"device", "device"},
-                   {"op", "op"},
-                   {"dtype", "dtype"},
-                   {"shape", "shape"},
-                   {"regime", "regime"},
-                   {"config", "config"},
-                   {"time_us", only_launch ? "us, waited for" : "us", 3},
-                   {"time_lo_us", "", 3},
-                   {"time_hi_us", "", 3},
-                   {"interval", "95 % interval"},
-                   {"gbps", only_launch ? "" : "GB/s", 1},
-                   {"samples", only_launch ? "launches" : "samples"},
-                   {"max_error_ulp", "error, ulp", 3},
-                   {"checked", "checked"}};
-  table.rows.push_back({device->info().id, to_string(workload.op), to_string(workload.dtype), to_string(workload.shape),
+  reports::Sheet sheet;
+  sheet.heads = {column("device"),
+                 column("op"),
+                 column("dtype"),
+                 column("shape"),
+                 column("regime"),
+                 column("config"),
+                 column("time_us", only_launch ? "time, waited for" : "time", Style::time),
+                 column("time_lo_us", "low", Style::time),
+                 column("time_hi_us", "high", Style::time),
+                 column("gbps", "GB/s", Style::rate, only_launch),
+                 column("samples", only_launch ? "launches" : "", Style::count),
+                 column("max_error_ulp", "max error", Style::error),
+                 column("checked", "", Style::flag)};
+  sheet.rows.push_back({device->info().id, to_string(workload.op), to_string(workload.dtype), to_string(workload.shape),
                         to_string(workload.regime), config.name(), time.median, time.low, time.high,
-                        fmt::format("{} .. {}", format_us(time.low), format_us(time.high)),
-                        only_launch ? Cell() : Cell(gbps), time.count,
+                        only_launch ? Cell() : Cell(gbps), std::int64_t{time.count},
                         check ? Cell(verification.max_error_ulp) : Cell(), check});
-  print(table.print(format));
+  print(sheet, format);
   return exit_done;
 }
 

@@ -157,7 +157,7 @@ int tune_command(const Arguments& arguments) {
   }
   const Winners winners = winners_of(plan, device->info(), database);
   if (!quiet) tell(closing_words(report, winners, line.database()));
-  print(best_table(winners.rows, false).print(format));
+  if (!winners.rows.empty() || format != Format::table) print(best_sheet(winners.rows, false), format);
   if (report.interrupted) return exit_interrupted;
   return winners.without_winner.empty() || report.out_of_budget ? exit_done : exit_failed;
 }

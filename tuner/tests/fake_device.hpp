@@ -42,8 +42,9 @@ class FakeDevice : public Device {
   double default_time = 10;
   std::function<double(const std::string&, int)> noise;
   std::map<std::string, Outcome> failures;
-  std::set<std::string> too_big;    ///< workloads whose buffers do not fit
-  std::function<void()> on_sample;  ///< to interrupt in mid-sweep
+  std::set<std::string> too_big;                    ///< workloads whose buffers do not fit
+  std::function<void(const std::string&)> on_load;  ///< hears `workload config`
+  std::function<void()> on_sample;                  ///< to interrupt in mid-sweep
   std::string fingerprint = "v1-";
 
   double seconds_per_sample = 0.01;
@@ -100,6 +101,7 @@ class FakeBench : public Bench {
   FakeBench(FakeDevice& device, const Workload& workload) : device_(device), workload_(workload) {}
   std::unique_ptr<Kernel> load(const Config& config) override {
     device_.loaded.push_back(to_string(workload_) + " " + config.name());
+    if (device_.on_load) device_.on_load(device_.loaded.back());
     return std::make_unique<FakeKernel>(device_, config.name());
   }
   std::int64_t launches_per_sample() const override { return 10; }

@@ -121,6 +121,7 @@ TEST_F(FinalTest, SeveralAllocationsAndAnEndByTimeOrSignal) {
   settings_.max_seconds = 0;
   const auto result = hold({{config("a.b1"), 10, 10, false}, {config("b.b1"), 11, 11, false}});
   EXPECT_FALSE(result.settled);  // one round tells nothing
+  EXPECT_FALSE(result.worth_keeping);
   EXPECT_EQ(result.winner, "a.b1");
 }
 

@@ -113,20 +113,22 @@ TEST(SettledEstimate, HopelessNoiseStopsLongBeforeTheLimit) {
   EXPECT_EQ(criterion.stop(), Stop::out_of_reach);
 }
 
-TEST(SettledEstimate, TimeEndsItButNeverBeforeThreeSamples) {
+TEST(SettledEstimate, TimeEndsIt) {
   SamplingLimits limits;
   limits.max_seconds = 1;
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> noise(1.0, 3.0);
-  SettledEstimate slow(limits);
-  EXPECT_EQ(samples_until_finished(
-                slow, [&] { return noise(random); }, 5.0),
-            3);
-  EXPECT_EQ(slow.stop(), Stop::out_of_reach);
-  SettledEstimate medium(limits);
-  EXPECT_EQ(samples_until_finished(
-                medium, [&] { return noise(random); }, 0.1),
-            10);
+  const auto samples_at = [&](double seconds_each) {
+    SettledEstimate criterion(limits);
+    const int n = samples_until_finished(
+        criterion, [&] { return noise(random); }, seconds_each);
+    EXPECT_EQ(criterion.stop(), Stop::out_of_reach);
+    return n;
+  };
+  EXPECT_EQ(samples_at(0.1), 10);
+  EXPECT_EQ(samples_at(0.3), limits.min_samples);  // an interval is worth four times the limit
+  EXPECT_EQ(samples_at(0.9), 5);
+  EXPECT_EQ(samples_at(10.0), 3);  // never fewer
 }
 
 TEST(SettledEstimate, CountEndsIt) {

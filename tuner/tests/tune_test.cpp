@@ -157,6 +157,18 @@ TEST_F(Tune, TheBudgetIsHonouredAndEveryWorkloadGetsAResult) {
   EXPECT_LE(most, least + 6);
 }
 
+TEST_F(Tune, WhereTimeIsShortTheWorkloadsAskedForComeBeforeTheirCeilings) {
+  device_.seconds_per_sample = 1;  // a config takes 4 s and more, ten workloads with ceilings 80 s
+  std::vector<Workload> workloads;
+  for (int cols = 100; cols < 110; ++cols)
+    workloads.push_back(Workload::of(Operation::softmax, Dtype::f32, Shape::of(64, cols)));
+  settings_.budget_seconds = 60;
+  tune(workloads);
+  db::BestQuery query;
+  query.op = Operation::softmax;
+  EXPECT_EQ(database_->best(query).size(), 10u);
+}
+
 TEST_F(Tune, ABudgetThatSufficesIsNotUsedUp) {
   settings_.budget_seconds = 1000;
   const TuneReport report = tune({softmax_});

@@ -1,0 +1,293 @@
+// The built program from outside: exit codes, sentences, and what a signal leaves behind.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "db/database.hpp"
+#include "kernels/errors.hpp"
+
+namespace rowtune {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+struct Result {
+  int code = -1;  ///< 128 + signal when it died of one
+  std::string out, err;
+};
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("rowtune-cli-" + std::to_string(getpid()) + "-" +
+                                           testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// The words go through a shell, so that redirections are part of a test.
+  pid_t start(const std::string& words) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    if (chdir(folder_.c_str()) != 0) _exit(126);
+    const std::string line = "exec " ROWTUNE_PROGRAM " " + words;
+    const std::string whole = words.find('>') == std::string::npos ? line + " >out 2>err </dev/null" : line;
+    execl("/bin/sh", "sh", "-c", whole.c_str(), nullptr);
+    _exit(127);
+  }
+  Result finish(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(folder_ / "out"),
+            read_file(folder_ / "err")};
+  }
+  Result run(const std::string& words) { return finish(start(words)); }
+
+  std::int64_t measurements(const std::string& name) {
+    try {
+      return db::Database::open((folder_ / name).string(), db::Database::Mode::read_only).measurement_count();
+    } catch (const EnvironmentError&) {
+      return 0;  // not there yet
+    }
+  }
+  bool wait_for_measurements(const std::string& name, std::int64_t count) {
+    for (int i = 0; i < 3000; ++i) {
+      if (measurements(name) >= count) return true;
+      usleep(10000);
+    }
+    return false;
+  }
+  std::string integrity(const std::string& name) {
+    sqlite3* db = nullptr;
+    std::string answer = "did not open";
+    if (sqlite3_open((folder_ / name).c_str(), &db) == SQLITE_OK)
+      sqlite3_exec(
+          db, "PRAGMA integrity_check",
+          [](void* to, int, char** values, char**) {
+            *static_cast<std::string*>(to) = values[0];
+            return 0;
+          },
+          &answer, nullptr);
+    sqlite3_close(db);
+    return answer;
+  }
+
+  fs::path folder_;
+};
+
+/// Small and warm: no gigabytes of buffers in a test.
+const std::string small_tune = "tune --device cpu --op softmax --dtype f32 --shapes 4x64 --regime warm --budget 20s";
+const std::string longer_tune = "tune --device cpu --op softmax --dtype all --shapes 16x64,16x128,32x256 --regime warm";
+
+struct Refusal {
+  std::string name, words;
+  int code;
+  std::vector<std::string> says;
+};
+
+class Refusals : public Cli, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(Refusals, ExitCodeAndASentence) {
+  const Result result = run(GetParam().words);
+  EXPECT_EQ(result.code, GetParam().code) << result.err;
+  EXPECT_EQ(result.out, "");
+  for (const std::string& word : GetParam().says)
+    EXPECT_NE(result.err.find(word), std::string::npos) << "'" << word << "' is not in: " << result.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cli, Refusals,
+    testing::Values(Refusal{"WrongFlag", "tune --nonsense", 2, {"--nonsense", "help tune"}},
+                    Refusal{"MisspeltFlag", "tune --shape 4x4", 2, {"did you mean --shapes"}},
+                    Refusal{"AbbreviatedFlag", "best --dty f32", 2, {"--dty"}},
+                    Refusal{"FlagWithoutValue", "best --op", 2, {"op"}},
+                    Refusal{"StrayWord", "tune softmax", 2, {"softmax"}},
+                    Refusal{"UnknownCommand", "tuna", 2, {"tuna", "did you mean tune"}},
+                    Refusal{"UnknownOperation", "best --op nope --dtype f32 --shape 4x4", 2, {"nope", "rmsnorm"}},
+                    Refusal{"UnknownDtype", "tune --dtype f8", 2, {"f8", "bf16"}},
+                    Refusal{"UnknownRegime", "tune --regime hot", 2, {"hot", "overlapped"}},
+                    Refusal{"UnknownStrategy", "tune --strategy clever", 2, {"clever", "exhaustive"}},
+                    Refusal{"UnknownFormat", "devices --format xml", 2, {"xml", "csv"}},
+                    Refusal{"UnknownDevice", "tune --device tpu", 2, {"tpu", "cuda:N"}},
+                    Refusal{"NegativeShape", "space --op softmax --dtype f32 --shape 0x-3", 2, {"0x-3", "-3"}},
+                    Refusal{"NegativeShapes", "tune --shapes 0x-3", 2, {"0x-3"}},
+                    Refusal{"EmptyShape", "tune --shapes 0x5", 2, {"nothing to time"}},
+                    Refusal{"UnknownPreset", "tune --shapes quik", 2, {"quik", "llm"}},
+                    Refusal{"BadBudget", "tune --budget soon", 2, {"soon", "10m"}},
+                    Refusal{"BadTop", "best --top 0", 2, {"--top"}},
+                    Refusal{"BadTopWord", "best --top many", 2, {"many"}},
+                    Refusal{"MissingOption", "run --op softmax --dtype f32 --shape 4x4", 2, {"--config", "help run"}},
+                    Refusal{"UnknownConfig",
+                            "run --device cpu --op softmax --dtype f32 --shape 4x4 --config nonsense.b1",
+                            2,
+                            {"nonsense"}},
+                    Refusal{"NeitherOutNorLookup", "dispatch", 2, {"--out", "--lookup"}},
+                    Refusal{"MissingDatabase", "best --db nowhere/x.db", 3, {"nowhere/x.db"}},
+                    Refusal{"PlaceThatCannotBeWritten", small_tune + " --db /proc/rowtune.db", 3, {"/proc/rowtune.db"}},
+                    Refusal{"UnreadableReportPath", "report --db nowhere.db --out r.md", 3, {"nowhere.db"}}),
+    [](const auto& refusal) { return refusal.param.name; });
+
+TEST_F(Cli, HelpTeachesTheThreeJobs) {
+  const Result alone = run(""), asked = run("--help");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_EQ(asked.code, 0);
+  for (const Result& result : {alone, asked})
+    for (const char* command : {"rowtune tune --op", "rowtune best --op", "rowtune stability", "dispatch", "report"})
+      EXPECT_NE(result.out.find(command), std::string::npos) << command;
+}
+
+TEST_F(Cli, EveryCommandListedHasHelp) {
+  for (const char* command :
+       {"devices", "space", "tune", "best", "run", "dispatch", "stability", "report", "compare", "merge"}) {
+    const Result a = run(std::string("help ") + command), b = run(std::string(command) + " --help");
+    EXPECT_EQ(a.code, 0) << command;
+    EXPECT_EQ(b.code, 0) << command;
+    EXPECT_GT(a.out.size(), 200u) << command;
+    EXPECT_EQ(a.out, b.out) << command;
+  }
+}
+
+TEST_F(Cli, AGpuThatIsNotThereIsSaidToBeSo) {
+  if (fs::exists("/dev/nvidia0")) GTEST_SKIP() << "there is a GPU";
+  const Result result = run("tune --device cuda:0 --op softmax --shapes 4x64 --db t.db");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("cuda:0"), std::string::npos);
+  EXPECT_NE(result.err.find("cpu"), std::string::npos);  // what works instead
+  EXPECT_FALSE(fs::exists(folder_ / "t.db"));            // nothing is left behind
+}
+
+TEST_F(Cli, OutputThatCannotBeWrittenIsAnError) {
+  for (const char* to : {">/dev/full", ">&-"}) {
+    const Result result = run(std::string("devices 2>err ") + to);
+    EXPECT_EQ(result.code, 3) << to;
+    EXPECT_NE(result.err.find("standard output"), std::string::npos) << to << result.err;
+  }
+}
+
+TEST_F(Cli, AReaderThatLeavesIsNoSuddenDeath) {
+  // The shell's exec would replace the pipeline, hence the inner shell.
+  std::ofstream(folder_ / "pipe.sh") << "(" ROWTUNE_PROGRAM
+                                        " space --device cpu --op softmax --dtype f32 --shape 64x1000 "
+                                        "--format json; echo $? >code) 2>err | true\n";
+  ASSERT_EQ(std::system(("cd " + folder_.string() + " && sleep 0.1 | sh pipe.sh").c_str()), 0);
+  const std::string code = read_file(folder_ / "code");
+  EXPECT_TRUE(code == "3\n" || code == "0\n") << code;  // 0: it was quicker than the reader
+}
+
+TEST_F(Cli, ADatabaseOfSomebodyElseIsLeftAlone) {
+  const Result made = run(small_tune + " --db theirs.db --quiet");
+  ASSERT_EQ(made.code, 0) << made.err;
+  {
+    std::fstream file(folder_ / "theirs.db", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(68);  // application_id, of the file format of SQLite
+    file.write("ABCD", 4);
+  }
+  std::ofstream(folder_ / "text.db") << std::string(3000, 'x');
+  for (const char* name : {"theirs.db", "text.db"}) {
+    const std::string before = read_file(folder_ / name);
+    const Result result = run(small_tune + " --db " + name);
+    EXPECT_EQ(result.code, 3) << name;
+    EXPECT_NE(result.err.find(name), std::string::npos) << result.err;
+    EXPECT_EQ(read_file(folder_ / name), before) << name;
+  }
+}
+
+TEST_F(Cli, AReadOnlyDatabaseIsRefusedForTuningAndFineForReading) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everything";
+  ASSERT_EQ(run(small_tune + " --db t.db --quiet").code, 0);
+  fs::permissions(folder_ / "t.db", fs::perms::owner_read);
+  EXPECT_EQ(run(small_tune + " --db t.db").code, 3);
+  EXPECT_EQ(run("best --regime all --db t.db").code, 0);
+}
+
+TEST_F(Cli, NothingTunedIsNotFound) {
+  ASSERT_EQ(run(small_tune + " --db t.db --quiet").code, 0);
+  const Result result = run("best --op softmax --dtype f16 --shape 3x5 --db t.db");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("rowtune tune --op softmax --dtype f16 --shapes 3x5"), std::string::npos) << result.err;
+}
+
+TEST_F(Cli, TuneBestRunAndDispatchAgree) {
+  const Result tuned = run(small_tune + " --db t.db");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_EQ(tuned.out.find('\r'), std::string::npos);
+  const Result best = run("best --regime warm --op softmax --db t.db --format csv");
+  ASSERT_EQ(best.code, 0) << best.err;
+  const auto rows = db::Database::open((folder_ / "t.db").string(), db::Database::Mode::read_only).best([] {
+    db::BestQuery query;
+    query.op = Operation::softmax;
+    return query;
+  }());
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_NE(best.out.find(rows[0].config), std::string::npos);
+  const Result ran =
+      run("run --device cpu --op softmax --dtype f32 --shape 4x64 --regime warm --config " + rows[0].config);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Result launched = run("run --device cpu --op softmax --dtype f32 --shape 4x64 --config base --launches 3");
+  EXPECT_EQ(launched.code, 0) << launched.err;
+  const Result looked = run("dispatch --regime warm --op softmax --dtype f32 --lookup 5x64 --db t.db");
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  EXPECT_NE(looked.out.find("near"), std::string::npos);
+}
+
+TEST_F(Cli, SigintEndsCleanlyAndTheNextRunGoesOn) {
+  const pid_t child = start(longer_tune + " --db t.db");
+  ASSERT_TRUE(wait_for_measurements("t.db", 5));
+  kill(child, SIGINT);
+  const Result result = finish(child);
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_NE(result.err.find("saved in t.db"), std::string::npos) << result.err;
+  const std::int64_t saved = measurements("t.db");
+  EXPECT_GE(saved, 5);
+  EXPECT_EQ(integrity("t.db"), "ok");
+
+  const Result next = run(longer_tune + " --db t.db --budget 1s");
+  EXPECT_EQ(next.code, 0) << next.err;
+  EXPECT_GE(measurements("t.db"), saved);
+}
+
+TEST_F(Cli, SigtermIsTheSame) {
+  const pid_t child = start(longer_tune + " --db t.db");
+  ASSERT_TRUE(wait_for_measurements("t.db", 2));
+  kill(child, SIGTERM);
+  EXPECT_EQ(finish(child).code, 130);
+}
+
+TEST_F(Cli, SigkillLosesNothingThatWasRecorded) {
+  const auto times = [&] {
+    std::map<std::string, std::string> out;
+    const auto database = db::Database::open((folder_ / "t.db").string(), db::Database::Mode::read_only);
+    for (const auto& row : database.leaderboard({})) out[to_string(row.workload()) + row.config] = row.measured_at;
+    return out;
+  };
+  std::map<std::string, std::string> before;
+  for (int round = 1; round <= 4; ++round) {
+    const pid_t child = start(longer_tune + " --no-final --db t.db");
+    ASSERT_TRUE(wait_for_measurements("t.db", static_cast<std::int64_t>(before.size()) + 3));
+    kill(child, SIGKILL);
+    EXPECT_EQ(finish(child).code, 128 + SIGKILL);
+    EXPECT_EQ(integrity("t.db"), "ok");
+    const auto now = times();
+    for (const auto& [what, when] : before) EXPECT_EQ(now.count(what) ? now.at(what) : "gone", when) << what;
+    EXPECT_GE(now.size(), before.size() + 3);
+    before = now;
+  }
+}
+
+}  // namespace
+}  // namespace rowtune
