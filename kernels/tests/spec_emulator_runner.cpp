@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "kernels/emulator/executor.hpp"
 #include "kernels/emulator/instantiations.hpp"
 #include "kernels/tests/spec_runner.hpp"
@@ -65,13 +68,20 @@ EmulatorRunner& the_runner() {
   return it;
 }
 
-/// Says at the end what was run.
+/// Says at the end what was run; ROWTUNE_CASE_LOG names a file that gets the number of cases as a line, so that a run
+/// of many test programs can be summed up.
 class Summary : public testing::Environment {
  public:
   void TearDown() override {
     const auto c = the_runner().counters();
     fmt::print("emulator: {} cases on {} kernels, {} launches, {} blocks, {} thread steps\n", the_runner().runs(),
                the_runner().cases().size(), c.launches, c.blocks, c.steps);
+    const char* log = std::getenv("ROWTUNE_CASE_LOG");
+    if (!log) return;
+    if (std::FILE* file = std::fopen(log, "a")) {
+      fmt::print(file, "{}\n", the_runner().runs());
+      std::fclose(file);
+    }
   }
 };
 const testing::Environment* const summary = testing::AddGlobalTestEnvironment(new Summary);
