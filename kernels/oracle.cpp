@@ -189,8 +189,10 @@ bool check_element(const Workload& workload, double got, double reference, doubl
     return false;
   }
   const double ulp = fast_ulp(dtype, reference);
-  const double error = std::fabs(
-      (std::isinf(got) ? std::copysign(largest(dtype) + fast_ulp(dtype, largest(dtype)), got) : got) - reference);
+  // From here on values round to infinity: that far, and no less, an infinity is off.
+  const double overflow = largest(dtype) + 0.5 * fast_ulp(dtype, largest(dtype));
+  const bool overflowed = std::isinf(got) && std::signbit(got) == std::signbit(reference);
+  const double error = overflowed ? std::max(0.0, overflow - std::fabs(reference)) : std::fabs(got - reference);
   *error_ulp = error / ulp;
   const ToleranceKind kind = workload.op == Operation::copy          ? tolerance_exact
                              : workload.op == Operation::softmax     ? tolerance_softmax

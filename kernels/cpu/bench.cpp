@@ -17,6 +17,7 @@ namespace rowtune::cpu {
 namespace {
 
 constexpr std::int64_t mib = 1 << 20;
+constexpr std::int64_t max_single_launches = 100;
 constexpr std::int64_t rotation_low = 64 * mib, rotation_high = 512 * mib;
 
 /// Bytes that `cold` rotates through: four times the last cache, within what a laptop can spare.
@@ -57,8 +58,9 @@ class CpuBench final : public Bench {
       if (slots_.back().output) slots_.back().output->fill(0);
       if (slots_.back().new_residual) slots_.back().new_residual->fill(0);
     }
-    // A launch in place spoils its slot until it is restored, so a batch must not come round.
-    if (workload.options.in_place) launches_ = std::min(launches_, count);
+    // A launch in place spoils its slot until it is restored: a batch must not come round. With one slot (warm, or
+    // huge) launches are timed one by one instead, and there is no point in a batch of hundreds.
+    if (workload.options.in_place) launches_ = std::min(launches_, count == 1 ? max_single_launches : count);
   }
 
   std::unique_ptr<Kernel> load(const Config& config) override;
@@ -84,10 +86,14 @@ class CpuBench final : public Bench {
 #pragma omp parallel num_threads(launcher.threads())
     {}  // the team of this many threads exists and is awake
     const bool in_place = workload_.options.in_place;
-    const auto start = Clock::now();
-    for (std::int64_t i = 0; i < launches_; ++i) launcher(next_slot().tensors(workload_));
-    const std::chrono::duration<double, std::micro> time = Clock::now() - start;
-    if (in_place) restore(launches_);
+    const std::int64_t batch = in_place && slots_.size() == 1 ? 1 : launches_;
+    std::chrono::duration<double, std::micro> time{0};
+    for (std::int64_t done = 0; done < launches_; done += batch) {
+      const auto start = Clock::now();
+      for (std::int64_t i = 0; i < batch; ++i) launcher(next_slot().tensors(workload_));
+      time += Clock::now() - start;
+      if (in_place) restore(batch);
+    }
     return time.count() / static_cast<double>(launches_);
   }
 
