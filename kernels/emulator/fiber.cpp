@@ -15,6 +15,7 @@
 #endif
 #endif
 #ifdef ROWTUNE_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -99,7 +100,13 @@ std::byte* Stacks::next() {
 }
 
 Stacks::~Stacks() {
-  for (std::byte* slab : slabs_) munmap(slab, per_slab * stack_bytes);
+  for (std::byte* slab : slabs_) {
+#ifdef ROWTUNE_ASAN
+    // Dead frames stay poisoned, and whoever is given these addresses next would inherit that.
+    __asan_unpoison_memory_region(slab, per_slab * stack_bytes);
+#endif
+    munmap(slab, per_slab * stack_bytes);
+  }
 }
 
 std::size_t Stacks::bytes() { return stack_bytes; }
