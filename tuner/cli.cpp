@@ -172,13 +172,9 @@ void tell(std::string_view text) {
   std::fflush(stderr);
 }
 
-bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
-bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
-
-bool colours_wanted() {
-  const char* no = std::getenv("NO_COLOR");
+bool stderr_is_terminal() {
   const char* terminal = std::getenv("TERM");
-  return !(no && *no) && !(terminal && std::string_view(terminal) == "dumb");
+  return isatty(STDERR_FILENO) == 1 && !(terminal && std::string_view(terminal) == "dumb");
 }
 
 int terminal_width() {

@@ -74,10 +74,8 @@ void print(std::string_view text);
 /// Writes to standard error; if that is closed there is nobody to tell.
 void tell(std::string_view text);
 
-bool stdout_is_terminal();
+/// Whether standard error is a terminal that can rewrite a line.
 bool stderr_is_terminal();
-/// Whether to colour what goes to a terminal: not under NO_COLOR, nor on a dumb one.
-bool colours_wanted();
 int terminal_width();
 
 /// `10m`, `90s`, `1h30m`, `45` (seconds). Throws UsageError.
