@@ -92,7 +92,8 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   /// Compiles what is not cached yet, on all cores. Returns when done or when `stop` is set; a failing config is left
-  /// for `Bench::load` to report. `progress(done, total)` may come from any thread, one at a time.
+  /// for `Bench::load` to report. `progress(done, total)` may come from any thread, one at a time. The tuner calls this
+  /// on a thread of its own while it opens, loads and samples on another.
   virtual void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>& stop,
                              const std::function<void(std::size_t, std::size_t)>& progress) = 0;
   /// Allocates and fills the buffers. Throws ConfigFailure(out_of_memory) when they do not fit.

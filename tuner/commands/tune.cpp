@@ -123,8 +123,9 @@ std::string opening_sheet(const Device& device, const std::string& why, const Pl
   text += fmt::format("  limits     {}\n", limits_of(info));
   text += fmt::format("  workloads  {} of {}, and {} copies as their ceilings\n", plan.workloads.size() - ceilings,
                       shapes.description(), ceilings);
-  text +=
-      fmt::format("  configs    {}; {} of them to measure, the others are in {}\n", plan.configs(), missing, database);
+  const std::string still =
+      missing == plan.configs() ? "all still to measure" : fmt::format("{} still to measure", missing);
+  text += fmt::format("  configs    {}, {}; results go to {}\n", plan.configs(), still, database);
   text += fmt::format("  time       {}\n", time);
   text += "Ctrl-C ends it cleanly: results are saved as they come, and the same command goes on from there.\n";
   return text;
