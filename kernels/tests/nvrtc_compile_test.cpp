@@ -95,10 +95,14 @@ const std::vector<const char*> reaching_shapes{"4097x1023", "1048576x16", "512x8
 
 class Architectures : public testing::TestWithParam<int> {};
 
-TEST_P(Architectures, CompilesOneConfigOfEveryAlgorithmOperationAndDtype) {
-  const DeviceInfo device = known_device(GetParam());
-  compile_all(units_of(all_operations(), {Dtype::bf16}, reaching_shapes, device, true), GetParam());
+void compile_one_of_each(int architecture) {
+  const DeviceInfo device = known_device(architecture);
+  compile_all(units_of(all_operations(), {Dtype::bf16}, reaching_shapes, device, true), architecture);
 }
+
+TEST(Hopper, CompilesOneConfigOfEveryAlgorithmAndOperation) { compile_one_of_each(90); }
+
+TEST_P(Architectures, LongCompilesOneConfigOfEveryAlgorithmAndOperation) { compile_one_of_each(GetParam()); }
 
 TEST_P(Architectures, LongCompilesEverySoftmaxAndCopyConfig) {
   const DeviceInfo device = known_device(GetParam());
