@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -96,11 +100,21 @@ void shorten_spinning(char** argv) {
   if (setenv("GOMP_SPINCOUNT", "10000", 0) == 0) execv("/proc/self/exe", argv);
 }
 
+/// Buffers of half a gigabyte come and go with every workload on the cpu device; handing their pages back and taking
+/// them again cost up to a third of the time of a sweep (10 workloads, no finals: 17.5 s, now 12.5).
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   shorten_spinning(argv);
   prepare_standard_streams();
+  keep_freed_memory();
   const auto failed = [](const std::exception& error, int code) {
     tell(fmt::format("rowtune: {}\n", error.what()));
     return code;

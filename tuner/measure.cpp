@@ -1,6 +1,9 @@
 #include "tuner/measure.hpp"
 
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -161,7 +164,12 @@ db::Measurement DeviceMeasurer::measure(const MeasureRequest& request) {
 }
 
 std::vector<std::vector<double>> DeviceMeasurer::interleave(const InterleaveRequest& request) {
-  if (request.fresh_buffers) release();
+  if (request.fresh_buffers) {
+    release();
+#ifdef __GLIBC__
+    malloc_trim(0);  // or the same pages would come again
+#endif
+  }
   open(request.workload);
   std::vector<std::unique_ptr<Kernel>> kernels;
   for (const std::string& name : request.configs) kernels.push_back(bench_->load(split_config_name(name)));

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t compile_batch = 32;
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
 constexpr double configs_per_share = 16;    ///< that a share should reach, by shorter sampling
-constexpr double crowded = 0.6;             ///< share of a budget that one config of each workload may take
+constexpr double crowded_share = 0.6;       ///< share of a budget that one config of each workload may take
 constexpr double least_sampling = 0.02;     ///< seconds: below, a time is worth nothing
 constexpr std::size_t winners_to_pass = 3;  ///< of a similar workload, tried first
 constexpr double forever = std::numeric_limits<double>::infinity();
@@ -89,6 +89,7 @@ void Tuner::start(const Plan& plan) {
   started_ = now_();
   report_ = {};
   items_.clear();
+  crowded_ = false;
   compiler_.emplace(device_);
   for (const PlannedWorkload& planned : plan.workloads) {
     Item item{Sweep(planned, settings_.strategy, settings_.strategy_options), key_of(device_, planned.workload), {}};
@@ -101,15 +102,15 @@ void Tuner::start(const Plan& plan) {
 }
 
 /// Every turn measures the base before anything else. Where the turns of some would use up the time of others, because
-/// buffers are large or the machine is busy, all get their base before any gets more, and ceilings get theirs last.
+/// buffers are large or the machine is busy, all get their base before any gets more, and from then on copies come
+/// last.
 void Tuner::measure_bases_first(double budget) {
   if (items_.empty() || ended(budget)) return;
   explore(items_.front(), elapsed());
-  if (elapsed() * static_cast<double>(items_.size()) < crowded * budget) return;
-  for (const bool ceilings : {false, true})
-    for (Item& item : items_)
-      if (item.sweep.planned().only_ceiling == ceilings && !item.sweep.base_is_known() && !ended(budget))
-        explore(item, elapsed());
+  crowded_ = elapsed() * static_cast<double>(items_.size()) > crowded_share * budget;
+  if (!crowded_) return;
+  for (Item* item : unfinished())
+    if (!item->sweep.base_is_known() && !ended(budget)) explore(*item, elapsed());
 }
 
 /// Measures until the deadline. The first config opens the buffers and is measured in any case: every turn gets
@@ -253,6 +254,9 @@ std::vector<Tuner::Item*> Tuner::unfinished() {
   std::vector<Item*> out;
   for (Item& item : items_)
     if (!item.complete && !item.abandoned) out.push_back(&item);
+  if (crowded_)
+    std::stable_partition(out.begin(), out.end(),
+                          [](const Item* item) { return item->sweep.workload().op != Operation::copy; });
   return out;
 }
 

@@ -89,6 +89,7 @@ class Tuner {
   std::optional<CompileAhead> compiler_;
   TuneReport report_;
   std::size_t total_ = 0;
+  bool crowded_ = false;  ///< the budget hardly suffices for one config of each workload
   double started_ = 0;
 };
 

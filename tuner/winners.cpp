@@ -70,7 +70,9 @@ std::string closing_words(const TuneReport& report, const Winners& winners, cons
                         to_string(winners.without_winner.front()));
   }
   if (!winners.rows.empty()) {
-    const db::BestRow& row = winners.rows.front();
+    const auto not_a_copy = std::find_if(winners.rows.begin(), winners.rows.end(),
+                                         [](const db::BestRow& each) { return each.op != to_string(Operation::copy); });
+    const db::BestRow& row = not_a_copy == winners.rows.end() ? winners.rows.front() : *not_a_copy;
     const std::string db_option = database == "rowtune.db" ? "" : " --db " + database;
     text +=
         fmt::format("next:\n  rowtune best{} --op {} --dtype {} --shape {} --top 5\n  rowtune dispatch{} --out table\n",

@@ -103,9 +103,9 @@ std::string limits_of(const DeviceInfo& device) {
 std::string opening_sheet(const Device& device, const std::string& why, const Plan& plan, const TuneSettings& settings,
                           const ShapeSet& shapes, const std::string& database) {
   const DeviceInfo& info = device.info();
-  const auto ceilings =
-      static_cast<std::size_t>(std::count_if(plan.workloads.begin(), plan.workloads.end(),
-                                             [](const PlannedWorkload& planned) { return planned.only_ceiling; }));
+  const auto copies = static_cast<std::size_t>(
+      std::count_if(plan.workloads.begin(), plan.workloads.end(),
+                    [](const PlannedWorkload& planned) { return planned.workload.op == Operation::copy; }));
   const std::size_t missing = plan.missing();
   // A config takes what its samples take, a tenth of a second or so; a workload, its buffers and its final besides.
   const double each = info.kind == DeviceKind::cuda ? 0.06 : 0.12;
@@ -121,8 +121,8 @@ std::string opening_sheet(const Device& device, const std::string& why, const Pl
   std::string text = fmt::format("rowtune {} tunes on {}: {}\n", rowtune_version(), info.id, info.model);
   if (!why.empty()) text += fmt::format("  chosen     {}\n", why);
   text += fmt::format("  limits     {}\n", limits_of(info));
-  text += fmt::format("  workloads  {} of {}, and {} copies as their ceilings\n", plan.workloads.size() - ceilings,
-                      shapes.description(), ceilings);
+  text += fmt::format("  workloads  {} of {}, and {} copies, their ceilings\n", plan.workloads.size() - copies,
+                      shapes.description(), copies);
   const std::string still =
       missing == plan.configs() ? "all still to measure" : fmt::format("{} still to measure", missing);
   text += fmt::format("  configs    {}, {}; results go to {}\n", plan.configs(), still, database);

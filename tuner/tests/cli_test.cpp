@@ -118,6 +118,8 @@ struct Refusal {
   std::vector<std::string> says;
 };
 
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.words; }
+
 class Refusals : public Cli, public testing::WithParamInterface<Refusal> {};
 
 TEST_P(Refusals, ExitCodeAndASentence) {

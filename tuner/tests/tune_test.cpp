@@ -157,7 +157,7 @@ TEST_F(Tune, TheBudgetIsHonouredAndEveryWorkloadGetsAResult) {
   EXPECT_LE(most, least + 6);
 }
 
-TEST_F(Tune, WhereTimeIsShortTheWorkloadsAskedForComeBeforeTheirCeilings) {
+TEST_F(Tune, WhereTimeIsShortEveryWorkloadGetsItsBaseBeforeTheCopies) {
   device_.seconds_per_sample = 1;  // a config takes 4 s and more, ten workloads with ceilings 80 s
   std::vector<Workload> workloads;
   for (int cols = 100; cols < 110; ++cols)
