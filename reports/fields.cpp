@@ -247,7 +247,8 @@ const std::vector<Field<db::StabilityRow>>& stability_fields() {
       of({"negative_count", "", "", "negative variances", Style::count}, &R::negative_count),
       of({"false_zero_count", "", "", "zeros that should not be", Style::count}, &R::false_zero_count),
       of({"device_model", "", "", "of a kernel's output", Style::text, hidden}, &R::device_model),
-      of({"config", "", "", "of a kernel's output", Style::text, hidden}, &R::config)};
+      of({"config", "", "", "of a kernel's output", Style::text, hidden}, &R::config),
+      of({"note", "", "", "type of the sums, and what else there is to say"}, &R::note)};
   return fields;
 }
 

@@ -41,10 +41,20 @@ void summarise_devices(Findings& f) {
 void summarise_operations(Findings& f) {
   struct Tally {
     OperationSummary summary;
-    std::vector<double> log_gains, fractions;
+    std::vector<double> log_gains, fractions, log_others;
     std::set<std::string> configs;
   };
   std::map<std::tuple<std::string, std::string, std::string, std::string>, Tally> tallies;
+  std::map<std::pair<std::string, Workload>, double> others;  // of a device and workload: the fastest other library
+  for (const auto& b : f.baselines) {
+    const auto [at, added] = others.try_emplace({b.baseline.device_model, b.baseline.workload}, b.baseline.time_us);
+    if (!added) at->second = std::min(at->second, b.baseline.time_us);
+  }
+  const auto mean_of = [](const std::vector<double>& logs) {
+    double sum = 0;
+    for (const double log : logs) sum += log;
+    return logs.empty() ? 0 : std::exp(sum / static_cast<double>(logs.size()));
+  };
   for (const auto& row : f.best) {
     if (row.op == to_string(Operation::copy)) continue;
     auto& t = tallies[{row.device_model, row.op, row.dtype, row.regime}];
@@ -54,14 +64,18 @@ void summarise_operations(Findings& f) {
     s.base_wins += int(row.is_base);
     t.configs.insert(row.config);
     if (row.ceiling_fraction) t.fractions.push_back(*row.ceiling_fraction);
+    if (const auto other = others.find({row.device_model, row.workload()}); other != others.end() && row.time_us) {
+      t.log_others.push_back(std::log(other->second / *row.time_us));
+      s.compared += 1;
+      s.ahead += int(other->second >= *row.time_us);
+    }
     if (!row.gain_over_base) continue;
     t.log_gains.push_back(std::log(*row.gain_over_base));
     if (*row.gain_over_base > s.best_gain) s.best_gain = *row.gain_over_base, s.best_gain_shape = shape_of(row);
   }
   for (auto& [key, t] : tallies) {
-    double sum = 0;
-    for (const double gain : t.log_gains) sum += gain;
-    if (!t.log_gains.empty()) t.summary.mean_gain = std::exp(sum / static_cast<double>(t.log_gains.size()));
+    t.summary.mean_gain = mean_of(t.log_gains);
+    t.summary.mean_over_others = mean_of(t.log_others);
     t.summary.median_ceiling_fraction = median(t.fractions);
     t.summary.configs = static_cast<std::int64_t>(t.configs.size());
     f.operations.push_back(t.summary);
@@ -85,6 +99,59 @@ void group_failures(Findings& f) {
 template <class Range, class Predicate>
 std::int64_t count_if(const Range& range, Predicate predicate) {
   return std::count_if(range.begin(), range.end(), predicate);
+}
+
+/// The type of the sums, which the study notes as `sums f32`, with what follows after a comma or semicolon.
+std::string sums_of(const std::string& note) {
+  constexpr std::string_view begin = "sums ";
+  if (!note.starts_with(begin)) return "";
+  return note.substr(begin.size(), note.find_first_of(",;") - begin.size());
+}
+
+/// By op and method, then order and types: what the study's results say of each.
+void judge_methods(Findings& f) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string, std::string>, MethodVerdict> verdicts;
+  for (const auto& r : f.stability) {
+    // Methods on the host with an error to judge; thresholds and whole files have views of their own.
+    if (!r.device_model.empty() || r.method.empty() || r.method == "none") continue;
+    if (!r.rel_error && r.nan_count + r.inf_count == 0) continue;
+    auto& v = verdicts[{r.op, r.method, r.order, r.dtype, sums_of(r.note)}];
+    v.op = r.op, v.method = r.method, v.order = r.order, v.dtype = r.dtype, v.sums = sums_of(r.note);
+    v.results += 1;
+    v.nonfinite += int(r.nan_count + r.inf_count > 0);
+    v.negative += int(r.negative_count > 0);
+    if (r.rel_error && r.bound && *r.bound > 0 && r.bound_kind == "proven") {
+      v.bounded += 1;
+      v.exceeded += int(!(*r.rel_error <= *r.bound));
+      v.worst_share = std::max(v.worst_share.value_or(0), *r.rel_error / *r.bound);
+    }
+    const bool lost = !r.rel_error || !(*r.rel_error <= 0.01);
+    if (lost && r.kappa) v.lost_at = std::min(v.lost_at.value_or(*r.kappa), *r.kappa);
+  }
+  for (auto& [key, v] : verdicts) {
+    if (v.negative > 0)
+      v.words = "gives negative variances: not to be used";
+    else if (v.exceeded > 0)
+      v.words = "beyond its proven bound: an error in rowtune, please report it";
+    else if (v.nonfinite > 0)
+      v.words = "NaN or infinity on some inputs; see where in the table of results";
+    else if (v.lost_at)
+      v.words = fmt::format("right below a condition number of {:.2g}", *v.lost_at);
+    else
+      v.words = "no failure on these inputs";
+    f.verdicts.push_back(v);
+  }
+}
+
+void say_how_sure(Findings& f) {
+  if (f.best.empty()) return;
+  const auto decided = count_if(f.best, [](auto& r) { return r.decided; });
+  const auto tied = count_if(f.best, [](auto& r) { return r.ties > 0; });
+  const auto whole = count_if(f.coverage, [](auto& c) { return c.space_size && c.measured >= *c.space_size; });
+  f.sureness = fmt::format(
+      "How sure: {} of {} winners were decided by paired finals, the others by medians and their intervals; {} have "
+      "ties; of {} of {} workloads every config was measured.",
+      decided, f.best.size(), tied, whole, f.coverage.size());
 }
 
 void find_caveats(Findings& f) {
@@ -177,6 +244,8 @@ Findings findings_of(const db::Database& database) {
   summarise_devices(f);
   summarise_operations(f);
   group_failures(f);
+  judge_methods(f);
+  say_how_sure(f);
   find_caveats(f);
   find_next_steps(f);
   return f;

@@ -2,6 +2,7 @@
 // What reports say beyond the rows: groups, caveats and next steps, computed once for Markdown and for the page.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,22 @@ struct OperationSummary {
   std::string best_gain_shape;
   double median_ceiling_fraction = 0;  ///< 0 when no ceiling was measured
   std::int64_t base_wins = 0;
-  std::int64_t configs = 0;  ///< different configs that win somewhere
+  std::int64_t configs = 0;     ///< different configs that win somewhere
+  std::int64_t compared = 0;    ///< workloads with another library's time
+  std::int64_t ahead = 0;       ///< of those, where no other library is faster
+  double mean_over_others = 0;  ///< geometric mean of the fastest other's time / rowtune's; 0 without any
+};
+
+/// What the newest study says of a method in one arithmetic and order of summation.
+struct MethodVerdict {
+  std::string op, method, order, dtype;
+  std::string sums;  ///< type of the arithmetic
+  std::int64_t results = 0;
+  std::int64_t bounded = 0, exceeded = 0;    ///< results beside a proven bound, and beyond it
+  std::optional<double> worst_share;         ///< the largest error / proven bound
+  std::int64_t nonfinite = 0, negative = 0;  ///< results with a NaN or an infinity; with a negative variance
+  std::optional<double> lost_at;             ///< the least condition number with fewer than two right digits
+  std::string words;                         ///< what that means, in one sentence
 };
 
 /// Everything that a report reads.
@@ -46,6 +62,8 @@ struct Findings {
   std::vector<DeviceSummary> devices;
   std::vector<OperationSummary> operations;  ///< without the copy
   std::vector<FailureGroup> failure_groups;  ///< most frequent first
+  std::vector<MethodVerdict> verdicts;       ///< of the methods on the host, by op and method
+  std::string sureness;                      ///< how the winners were decided, in one sentence
   std::vector<std::string> caveats;          ///< sentences, only those that apply
   std::vector<std::string> next_steps;       ///< `command`: why; only those that apply
   std::string first, last;                   ///< of all measurements

@@ -4,8 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <tuple>
 
+#include "kernels/space.hpp"
 #include "reports/findings.hpp"
 #include "reports/page/page.hpp"
 #include "reports/printers.hpp"
@@ -55,12 +57,6 @@ Json heads_of(const Sheet& sheet) {
   return heads;
 }
 
-template <class Row>
-Json records(const std::vector<Field<Row>>& fields, const std::vector<Row>& rows) {
-  const auto sheet = sheet_of(fields, rows);
-  return {{"heads", heads_of(sheet)}, {"rows", Json::parse(json_of(sheet))}};
-}
-
 /// Texts said once; rows refer to them by index.
 class Names {
  public:
@@ -76,8 +72,51 @@ class Names {
   Json list_ = Json::array();
 };
 
+/// A record as one array in the order of `heads`, texts by index into `names`: page/data.js takes it apart again.
+template <class Row>
+Json records(const std::vector<Field<Row>>& fields, const std::vector<Row>& rows, Names& names) {
+  const auto sheet = sheet_of(fields, rows);
+  Json packed = Json::array();
+  for (const auto& cells : sheet.rows) {
+    Json row = Json::array();
+    for (const auto& cell : cells) {
+      if (const auto* text = std::get_if<std::string>(&cell))
+        row.push_back(names.index(*text));
+      else if (const auto* count = std::get_if<std::int64_t>(&cell))
+        row.push_back(*count);
+      else if (const auto* real = std::get_if<double>(&cell))
+        row.push_back(number(*real));
+      else if (const auto* flag = std::get_if<bool>(&cell))
+        row.push_back(*flag);
+      else
+        row.push_back(nullptr);
+    }
+    packed.push_back(std::move(row));
+  }
+  return {{"heads", heads_of(sheet)}, {"rows", std::move(packed)}};
+}
+
+/// For each kind of device, the axes that configs' names have, by letter: name and meaning.
+Json axes_of(const std::vector<db::BestRow>& rows) {
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> kinds;
+  for (const auto kind : {DeviceKind::cpu, DeviceKind::cuda}) {
+    DeviceInfo device;
+    device.kind = kind;
+    auto& letters = kinds[to_string(kind)];
+    std::set<std::pair<std::string, std::string>> seen;  // algorithm and operation
+    for (const auto& row : rows) {
+      if (row.device.starts_with("cpu") != (kind == DeviceKind::cpu)) continue;
+      for (const auto& algorithm : algorithms_of(kind))
+        if (algorithm.name == row.algorithm && seen.emplace(row.algorithm, row.op).second)
+          for (const auto& axis : algorithm.axes(row.workload(), device))
+            letters.try_emplace(std::string(1, axis.letter), std::vector{axis.name, axis.meaning});
+    }
+  }
+  return kinds;
+}
+
 /// Workloads, names and one short array for each config: page/data.js takes them apart again.
-void add_configs(const db::Database& database, const Findings& f, Json& data) {
+void add_configs(const db::Database& database, const Findings& f, Names& names, Json& data) {
   std::map<std::tuple<std::string, std::string, Workload>, std::optional<std::int64_t>> spaces;
   for (const auto& c : f.coverage)
     spaces[{c.device_model, c.device_limits,
@@ -87,14 +126,15 @@ void add_configs(const db::Database& database, const Findings& f, Json& data) {
                      parse_regime(c.regime),
                      parse_options(c.options)}}] = c.space_size;
   std::map<std::tuple<std::string, std::string, Workload>, std::size_t> known;
-  Names names;
   Json workloads = Json::array(), rows = Json::array();
-  for (const auto& r : database.leaderboard({})) {
+  const auto leaderboard = database.leaderboard({});
+  for (const auto& r : leaderboard) {
     const auto workload = r.workload();
     const auto [at, added] = known.try_emplace({r.device_model, r.device_limits, workload}, known.size());
     if (added) {
       const auto space = spaces[at->first];
-      workloads.push_back({{"device_model", r.device_model},
+      workloads.push_back({{"kind", r.device.starts_with("cpu") ? "cpu" : "cuda"},
+                           {"device_model", r.device_model},
                            {"device_limits", r.device_limits},
                            {"op", r.op},
                            {"dtype", r.dtype},
@@ -113,21 +153,38 @@ void add_configs(const db::Database& database, const Findings& f, Json& data) {
                            {"space", space ? Json(*space) : Json(nullptr)}});
     }
     const auto message = r.message.substr(0, r.message.find('\n')).substr(0, 300);
-    rows.push_back({at->second, names.index(r.config), names.index(r.algorithm), number(r.time_us),
-                    number(r.time_lo_us), number(r.time_hi_us), number(r.max_error_ulp), r.rank, int(r.eligible),
-                    int(r.is_base), int(r.is_tie), int(r.decided), names.index(r.status), names.index(message), r.ties,
-                    r.registers, r.spill_bytes, r.sample_count, int(r.settled)});
+    rows.push_back({at->second,
+                    names.index(r.config),
+                    names.index(r.algorithm),
+                    number(r.time_us),
+                    number(r.time_lo_us),
+                    number(r.time_hi_us),
+                    number(r.max_error_ulp),
+                    r.rank,
+                    int(r.eligible),
+                    int(r.is_base),
+                    int(r.is_tie),
+                    int(r.decided),
+                    names.index(r.status),
+                    names.index(message),
+                    r.ties,
+                    r.registers,
+                    r.spill_bytes,
+                    r.sample_count,
+                    int(r.settled),
+                    names.index(r.status == "ok" ? "" : reason_of(r.message))});
   }
   data["workloads"] = workloads;
-  data["names"] = names.list();
-  data["rows"] = rows;
+  data["rows"] = std::move(rows);
+  data["axes"] = axes_of(leaderboard);
 }
 
 Json data_of(const db::Database& database) {
   const auto f = findings_of(database);
-  Json data = {{"empty", f.empty()},       {"measured", f.measured},      {"first", f.first},
-               {"last", f.last},           {"caveats", f.caveats},        {"next", f.next_steps},
-               {"devices", Json::array()}, {"operations", Json::array()}, {"failures", Json::array()}};
+  Json data = {{"empty", f.empty()},       {"measured", f.measured},   {"first", f.first},
+               {"last", f.last},           {"sureness", f.sureness},   {"caveats", f.caveats},
+               {"next", f.next_steps},     {"devices", Json::array()}, {"operations", Json::array()},
+               {"verdicts", Json::array()}};
   for (const auto& d : f.devices)
     data["devices"].push_back({{"model", d.model},
                                {"limits", d.limits},
@@ -148,16 +205,32 @@ Json data_of(const db::Database& database) {
                                   {"best_gain_shape", s.best_gain_shape},
                                   {"ceiling", unless_zero(s.median_ceiling_fraction)},
                                   {"base_wins", s.base_wins},
-                                  {"configs", s.configs}});
-  for (const auto& g : f.failure_groups)
-    data["failures"].push_back(
-        {{"status", g.status}, {"count", g.count}, {"reason", g.reason}, {"example", g.example}});
-  data["coverage"] = records(coverage_fields(), f.coverage);
-  data["baselines"] = records(baseline_fields(), f.baselines);
-  data["accuracy"] = records(accuracy_fields(), f.accuracy);
-  data["stability"] = records(stability_fields(), f.stability);
+                                  {"configs", s.configs},
+                                  {"compared", s.compared},
+                                  {"ahead", s.ahead},
+                                  {"over_others", unless_zero(s.mean_over_others)}});
+  for (const auto& v : f.verdicts)
+    data["verdicts"].push_back({{"op", v.op},
+                                {"method", v.method},
+                                {"order", v.order},
+                                {"dtype", v.dtype},
+                                {"sums", v.sums},
+                                {"results", v.results},
+                                {"bounded", v.bounded},
+                                {"exceeded", v.exceeded},
+                                {"worst_share", number(v.worst_share)},
+                                {"nonfinite", v.nonfinite},
+                                {"negative", v.negative},
+                                {"lost_at", number(v.lost_at)},
+                                {"words", v.words}});
+  Names names;
+  data["coverage"] = records(coverage_fields(), f.coverage, names);
+  data["baselines"] = records(baseline_fields(), f.baselines, names);
+  data["accuracy"] = records(accuracy_fields(), f.accuracy, names);
+  data["stability"] = records(stability_fields(), f.stability, names);
   data["fields"] = heads_of(sheet_of(best_fields(), {}));
-  add_configs(database, f, data);
+  add_configs(database, f, names, data);
+  data["names"] = names.list();
   return data;
 }
 

@@ -37,6 +37,7 @@ void write_devices(const Findings& f, std::ostream& out) {
   out << "## What was tuned, on what, when\n\n";
   print_markdown(sheet_of(fields, f.devices), out);
   out << '\n';
+  if (!f.sureness.empty()) out << f.sureness << "\n\n";
 }
 
 void write_summary(const Findings& f, std::ostream& out) {
@@ -54,6 +55,10 @@ void write_summary(const Findings& f, std::ostream& out) {
       {{"median of ceiling", "", "", "", Style::fraction},
        [&](const auto& s) { return unless_zero(s.median_ceiling_fraction); }},
       {{"base wins", "", "", "", Style::count}, [](const auto& s) { return s.base_wins; }},
+      {{"over the best other", "", "", "", Style::ratio},
+       [&](const auto& s) { return unless_zero(s.mean_over_others); }},
+      {{"ahead", "", "", ""},
+       [](const auto& s) { return s.compared > 0 ? Cell(fmt::format("{} of {}", s.ahead, s.compared)) : Cell(); }},
       {{"configs that win", "", "", "", Style::count}, [](const auto& s) { return s.configs; }}};
   out << "## In short\n\n";
   print_markdown(sheet_of(fields, f.operations), out);
@@ -191,6 +196,20 @@ void write_others(const Findings& f, std::ostream& out) {
     out << "\nThe largest error is over every case of the study, the hopeless ones included; `stability.csv` and the "
            "view "
            "`stability` have each case.\n\n";
+    static const std::vector<Field<MethodVerdict>> verdicts{
+        {{"op", "", "", ""}, [](const auto& v) { return v.op; }},
+        {{"method", "", "", ""}, [](const auto& v) { return v.method; }},
+        {{"order", "", "", ""}, [](const auto& v) { return v.order; }},
+        {{"dtype", "", "", ""}, [](const auto& v) { return v.dtype; }},
+        {{"sums", "", "", ""}, [](const auto& v) { return v.sums; }},
+        {{"beside a proven bound", "", "", "", Style::count}, [](const auto& v) { return v.bounded; }},
+        {{"beyond it", "", "", "", Style::count}, [](const auto& v) { return v.exceeded; }},
+        {{"closest to it", "", "", "", Style::fraction},
+         [](const auto& v) { return v.worst_share ? Cell(*v.worst_share) : Cell(); }},
+        {{"verdict", "", "", ""}, [](const auto& v) { return v.words; }}};
+    out << "### Verdict\n\n";
+    print_markdown(sheet_of(verdicts, f.verdicts), out);
+    out << '\n';
   }
 }
 

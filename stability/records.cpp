@@ -32,7 +32,10 @@ db::StabilityRow as_row(const Result& r) {
   if (r.arithmetic.fma) row.note += ", fma";
   if (r.arithmetic.reciprocal) row.note += ", reciprocal";
   if (r.arithmetic.exponential == Exponential::fast) row.note += ", fast exp";
-  if (!r.note.empty()) row.note += "; " + r.note;
+  if (r.experiment == "threshold" && r.value && r.reference)
+    row.note += fmt::format("; breaks at {:.8g}, range predicts {:.8g}", *r.value, *r.reference);
+  else if (!r.note.empty())
+    row.note += "; " + r.note;
   return row;
 }
 

@@ -1,6 +1,6 @@
 # Puts the page's parts into a C++ source as raw strings. cmake -DOUT=... -DDIR=... -DD3=... -P embed.cmake
 set(script "")
-foreach(part data tables charts main)
+foreach(part data tables charts study main)
   file(READ ${DIR}/${part}.js text)
   # One script, one scope; 'use strict' stands once.
   string(REPLACE "'use strict';\n" "" text "${text}")

@@ -10,8 +10,10 @@ function listOf(id, sentences) {
   byId(id).replaceChildren(...sentences.map(s => element('li', {}, ...s.split('`').map((part, i) => i % 2 ? element('code', {}, part) : part))));
 }
 
+function passes(w) { return Object.entries(filters).every(([k, v]) => v === '' || String(w[k]) === v); }
+
 function visibleWinners() {
-  return page.workloads.filter(w => w.winner && Object.entries(filters).every(([k, v]) => v === '' || String(w[k]) === v))
+  return page.workloads.filter(w => w.winner && passes(w))
     .map(w => w.winner).sort((a, b) => (a.w.op === 'copy') - (b.w.op === 'copy'));  // the yardstick comes last
 }
 
@@ -38,16 +40,62 @@ function drawOne() {
     (chosen.winner ? `Winner: ${chosen.winner.config}, ${chosen.winner.ties} ties, ${chosen.winner.decided ? 'decided by paired finals' : 'by medians and intervals'}. ` : 'No winner. ') +
     `Base: ${chosen.base_config || 'not measured'}. Compiler: ${chosen.toolchain}.`;
   distributionChart(chosen);
+  offerAxes();
   errorChart(chosen);
   table(byId('config-table'), withInterval(varying(configColumns, chosen.configs)), chosen.configs);
 }
 
+function options(id, values, preferred, names = v => v) {
+  byId(id).replaceChildren(...values.map(v => element('option', {value: v}, names(v))));
+  byId(id).value = values.includes(preferred) ? preferred : values[0];
+}
+
+/// What the heat map can show of the chosen workload: algorithms, and the axes of which there are several values.
+function offerAxes() {
+  const algorithms = unique(chosen.configs.map(c => c.algorithm)).sort();
+  options('heat-algorithm', ['', ...algorithms], chosen.winner ? chosen.winner.algorithm : '', a => a || 'all');
+  offerAlgorithmAxes();
+}
+function offerAlgorithmAxes() {
+  const algorithm = byId('heat-algorithm').value, values = new Map();
+  for (const c of chosen.configs.filter(c => !algorithm || c.algorithm === algorithm))
+    for (const [axis, v] of Object.entries(axesOf(c))) values.set(axis, (values.get(axis) || new Set()).add(v));
+  const several = [...values].filter(([, v]) => v.size > 1).map(([axis]) => axis);
+  const shown = several.length > 1 ? several : [...values.keys()].filter(a => a !== 'algorithm' || !algorithm);
+  const name = a => axisName(chosen, a);
+  options('heat-x', shown, shown.includes('b') ? 'b' : shown[0], name);
+  options('heat-y', shown, ['r', 's', 'v', 'algorithm', ...shown].find(a => shown.includes(a) && a !== byId('heat-x').value), name);
+  drawHeat();
+}
+function drawHeat() { heatChart(chosen, byId('heat-x').value, byId('heat-y').value, byId('heat-algorithm').value); }
+
 function drawFiltered() {
   const winners = visibleWinners();
   drawWinners();
-  bandwidthChart(winners);
-  const ops = unique(winners.map(c => c.w.op).filter(o => o !== 'copy')).sort();
-  whereChart(winners, ops.includes(filters.op) ? filters.op : ops[0]);
+  const ops = unique(winners.map(c => c.w.op)).sort((a, b) => (a === 'copy') - (b === 'copy') || (a < b ? -1 : 1));
+  options('chart-op', ops, ops.includes(filters.op) ? filters.op : byId('chart-op').value);
+  drawOverview();
+  drawFailures();
+}
+function drawOverview() {
+  const winners = visibleWinners();
+  bandwidthChart(winners, byId('chart-op').value);
+  whereCharts(winners, byId('chart-op').value);
+}
+
+/// The failures of the filtered workloads, by reason.
+function drawFailures() {
+  const groups = new Map();
+  for (const c of page.configs) {
+    if (c.status === 'ok' || !passes(c.w)) continue;
+    const key = c.status + '\n' + c.reason, g = groups.get(key) || {status: c.status, reason: c.reason, count: 0, example: `${c.config} on ${c.w.label}: ${c.message}`};
+    g.count += 1;
+    groups.set(key, g);
+  }
+  const list = [...groups.values()].sort((a, b) => b.count - a.count), most = list.length ? list[0].count : 1;
+  if (!list.length) { byId('failure-table').replaceChildren(element('p', {class: 'note'}, ' None: every config that was measured of these workloads ran and gave right results.')); return; }
+  table(byId('failure-table'), [{title: 'status', value: g => g.status}, {title: 'count', value: g => g.count, number: true, bar: g => g.count / most},
+    {title: 'reason', value: g => g.reason, words: true}, {title: 'for example', value: g => g.example, words: true}], list);
 }
 
 function buildFilters() {
@@ -71,62 +119,77 @@ function pickFirst() {
   chooseWorkload(first ? first.w : page.workloads[0] || null, false);
 }
 
-function fillStudy() {
-  const rows = page.stability.rows, experiments = unique(rows.map(r => r.experiment));
-  const draw = () => {
-    const some = rows.filter(r => r.experiment === byId('experiment').value);
-    stabilityChart(some);
-    table(byId('stability-table'), varying(columnsOf(page.stability.heads, ['op', 'method', 'dtype', 'rel_error']), some), some);
-  };
-  byId('experiment').replaceChildren(...experiments.map(e => element('option', {value: e}, e || 'unnamed')));
-  byId('experiment').addEventListener('change', draw);
-  draw();
-  return draw;
+/// A sentence where a part has no data: what is missing, and the command that gets it.
+function missing(id, what, command) {
+  byId(id).replaceChildren(element('p', {class: 'note missing'}, what + ' To get it: ', element('code', {}, command), '.'));
 }
 
 function fill() {
+  const axisList = Object.entries(page.axes).flatMap(([kind, axes]) => Object.entries(axes).map(([letter, [name, meaning]]) => ({kind, letter, name, meaning})));
+  reveal('axis-table', axisList.length);
   const tuned = page.workloads.length > 0;
-  byId('lead').textContent = tuned ? `${page.measured} results for ${page.workloads.length} workloads, measured from ${page.first} to ${page.last} (UTC).` : 'Nothing was tuned into this database yet.';
+  byId('lead').textContent = tuned ? `${page.measured} results for ${page.workloads.length} workloads, measured from ${when(page.first)} to ${when(page.last)} UTC.` : 'Nothing was tuned into this database yet.';
   if (reveal('empty', page.empty)) listOf('empty-steps', page.next);
+  byId('sureness').textContent = page.sureness;
   if (reveal('devices', tuned))
     table(byId('device-table'), [{title: 'device', value: d => d.model}, {title: 'limits', value: d => d.limits, words: true}, {title: 'compiler', value: d => d.toolchain},
       {title: 'units', value: d => d.units, number: true}, {title: 'workloads', value: d => d.workloads, number: true}, {title: 'configs', value: d => d.measured, number: true},
-      {title: 'from (UTC)', value: d => d.first}, {title: 'to (UTC)', value: d => d.last}], page.devices);
+      {title: 'from (UTC)', value: d => d.first, show: when}, {title: 'to (UTC)', value: d => d.last, show: when}], page.devices);
   if (reveal('summary', page.operations.length))
-    table(byId('summary-table'), [{title: 'device', value: s => s.device_model}, {title: 'op', value: s => s.op}, {title: 'dtype', value: s => s.dtype}, {title: 'regime', value: s => s.regime},
-      {title: 'workloads', value: s => s.workloads, number: true}, {title: 'mean gain', value: s => s.mean_gain, show: show.ratio, number: true},
+    table(byId('summary-table'), varying([{title: 'device', value: s => s.device_model}, {title: 'op', value: s => s.op, keep: true}, {title: 'dtype', value: s => s.dtype, keep: true}, {title: 'regime', value: s => s.regime},
+      {title: 'workloads', value: s => s.workloads, number: true}, {title: 'mean gain', value: s => s.mean_gain, show: show.ratio, number: true, bar: s => ratioBar(s.mean_gain)},
       {title: 'best gain', value: s => s.best_gain, show: show.ratio, number: true}, {title: 'at', value: s => s.best_gain_shape},
       {title: 'median of ceiling', value: s => s.ceiling, show: show.percent, number: true, bar: s => s.ceiling},
-      {title: 'base wins', value: s => s.base_wins, number: true}, {title: 'configs that win', value: s => s.configs, number: true}], page.operations);
-  for (const id of ['filters', 'winners', 'bandwidth', 'where', 'one']) reveal(id, tuned);
-  if (reveal('failures', tuned)) {
-    if (page.failures.length)
-      table(byId('failure-table'), [{title: 'status', value: g => g.status}, {title: 'count', value: g => g.count, number: true},
-        {title: 'reason', value: g => g.reason, words: true}, {title: 'for example', value: g => g.example, words: true}], page.failures);
-    else byId('failure-table').replaceChildren(element('p', {class: 'note'}, ' None: every config that was measured ran and gave right results.'));
-  }
-  for (const [section, host, keep] of [['coverage', 'coverage-table', ['op', 'dtype', 'shape', 'measured', 'space_size', 'ok', 'failed']],
-                                       ['baselines', 'baseline-table', ['op', 'dtype', 'rows', 'cols', 'impl', 'version', 'time_us', 'speedup']],
-                                       ['accuracy', 'accuracy-table', ['op', 'dtype', 'config', 'input', 'max_error_ulp']]])
-    if (reveal(section, page[section].rows.length))
+      {title: 'base wins', value: s => s.base_wins, number: true},
+      ...(page.baselines.rows.length ? [{title: 'over the best other', value: s => s.over_others, show: show.ratio, number: true, bar: s => ratioBar(s.over_others), help: 'geometric mean of the fastest imported time over rowtune\u2019s'},
+        {title: 'ahead', value: s => s.compared ? `${s.ahead} of ${s.compared}` : null, help: 'of the workloads with another library\u2019s time'}] : []), {title: 'configs that win', value: s => s.configs, number: true}].map(c => ({...c, keep: !['device', 'regime'].includes(c.title)})), page.operations), page.operations);
+  for (const id of ['filters', 'winners', 'overview', 'one', 'failures']) reveal(id, tuned);
+  for (const [section, host, keep, what, command] of [
+    ['coverage', 'coverage-table', ['op', 'dtype', 'shape', 'measured', 'space_size', 'ok', 'failed']],
+    ['baselines', 'baseline-table', ['op', 'dtype', 'rows', 'cols', 'impl', 'version', 'time_us', 'speedup'],
+     'No times of other libraries are in this database.', 'rowtune baseline FILE'],
+    ['accuracy', 'accuracy-table', ['op', 'dtype', 'config', 'input', 'max_error_ulp']]])
+    if (page[section].rows.length) {
+      reveal(section, true);
       table(byId(host), varying(columnsOf(page[section].heads, keep), page[section].rows), page[section].rows);
+    } else if (reveal(section, what && !page.empty)) {
+      missing(host, what, command);
+    }
   if (reveal('caveats', page.caveats.length)) listOf('caveat-list', page.caveats);
   if (reveal('next', page.next.length && !page.empty)) listOf('next-steps', page.next);
+  table(byId('axis-table'), varying([{title: 'devices', value: a => a.kind}, {title: 'letter', value: a => a.letter, code: true, keep: true}, {title: 'axis', value: a => a.name, keep: true},
+    {title: 'meaning', value: a => a.meaning, words: true, keep: true}], axisList), axisList);
   table(byId('field-table'), [{title: 'column', value: h => h.name, code: true}, {title: 'unit', value: h => h.unit}, {title: 'meaning', value: h => h.description, words: true}], page.fields);
-  const redraw = reveal('stability', page.stability.rows.length) ? fillStudy() : () => {};
+  if (!tuned && !page.empty) {
+    reveal('untuned', true);
+    missing('untuned-note', 'Nothing was tuned into this database.', 'rowtune tune');
+  }
+  let drawStudy = () => {};
+  if (page.stability.rows.length) {
+    reveal('stability', true);
+    drawStudy = fillStudy();
+    byId('stability-missing').hidden = true;
+    drawStudy();
+  } else if (reveal('stability', !page.empty)) {
+    byId('stability-parts').hidden = true;
+    missing('stability-missing', 'No numerical study is in this database.', 'rowtune stability');
+  }
   byId('contents').replaceChildren(...[...document.querySelectorAll('main section')].filter(s => !s.hidden)
     .map(s => element('a', {href: '#' + s.id}, s.querySelector('h2').textContent)));
   if (tuned) {
     buildFilters();
     byId('workload').replaceChildren(...page.workloads.map(w => element('option', {value: w.index}, w.label)));
     byId('workload').addEventListener('change', e => chooseWorkload(page.workloads[Number(e.target.value)], false));
+    byId('chart-op').addEventListener('change', drawOverview);
+    byId('heat-algorithm').addEventListener('change', offerAlgorithmAxes);
+    for (const id of ['heat-x', 'heat-y']) byId(id).addEventListener('change', drawHeat);
     drawFiltered();
     pickFirst();
   }
   let waiting = 0;
   addEventListener('resize', () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => { if (tuned) { drawFiltered(); drawOne(); } redraw(); }, 150);
+    waiting = setTimeout(() => { if (tuned) { drawFiltered(); drawOne(); } drawStudy(); }, 150);
   });
 }
 

@@ -1,7 +1,9 @@
 'use strict';
 /// Draws a table. columns: {title, value(row), show(value), number, bar(row) in 0..1, words, code, help}.
+/// Long tables begin with their first rows; a button shows the rest.
+const firstRows = 100;
 function table(host, columns, rows, options = {}) {
-  let sorted = null, down = false;
+  let sorted = null, down = false, all = rows.length <= firstRows + 20;
   const draw = () => {
     const order = rows.slice();
     if (sorted !== null) {
@@ -19,7 +21,7 @@ function table(host, columns, rows, options = {}) {
        'aria-sort': sorted === i ? (down ? 'descending' : 'ascending') : null},
       element('button', {type: 'button', onclick: () => { down = sorted === i ? !down : Boolean(c.number); sorted = i; draw(); }},
               c.title + (sorted === i ? (down ? ' \u2193' : ' \u2191') : '')))));
-    const body = order.map(row => {
+    const body = (all ? order : order.slice(0, firstRows)).map(row => {
       const cells = columns.map(c => {
         const text = (c.show || show.text)(c.value(row));
         const cell = element('td', {class: [c.number ? 'number' : '', c.bar ? 'bar' : '', c.words ? 'words' : ''].join(' ')},
@@ -34,6 +36,7 @@ function table(host, columns, rows, options = {}) {
                             onkeydown: e => { if (e.key === 'Enter') options.pick(row); }}, ...cells);
     });
     host.replaceChildren(element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
+    if (!all) host.append(element('button', {type: 'button', class: 'more', onclick: () => { all = true; draw(); }}, `Show all ${rows.length} rows`));
   };
   draw();
 }
@@ -52,6 +55,9 @@ function varying(columns, rows) {
   return rows.length < 2 ? columns : columns.filter(c => c.keep || unique(rows.map(r => String(c.value(r)))).length > 1);
 }
 
+/// A ratio as a bar, logarithmic: 1 is empty, 8 is full.
+const ratioBar = v => v > 0 ? Math.log2(v) / 3 : 0;
+
 const winnerColumns = [
   {title: 'device', value: c => c.w.device_model}, {title: 'op', value: c => c.w.op, keep: true},
   {title: 'dtype', value: c => c.w.dtype}, {title: 'rows', value: c => c.w.rows, number: true, keep: true},
@@ -65,7 +71,9 @@ const winnerColumns = [
   {title: 'GB/s', value: c => c.gbps, show: show.rate, number: true, keep: true},
   {title: 'of ceiling', value: c => c.fraction, show: show.percent, number: true, keep: true, bar: c => c.fraction,
    help: 'time of the tuned copy of the same bytes, over the time'},
-  {title: 'gain', value: c => c.gain, show: show.ratio, number: true, keep: true, help: 'time of the base over the time'},
+  {title: 'gain', value: c => c.gain, show: show.ratio, number: true, keep: true, bar: c => ratioBar(c.gain), help: 'time of the base over the time; a full bar is 8x'},
+  {title: 'best other', value: c => c.w.others.length ? `${c.w.others[0].impl} ${show.time(c.w.others[0].time_us)}` : null, help: 'the fastest of the imported libraries'},
+  {title: 'against it', value: c => c.overOther, show: show.ratio, number: true, bar: c => ratioBar(c.overOther), help: 'its time over the time: above 1 rowtune is faster; a full bar is 8x'},
   {title: 'ties', value: c => c.ties, number: true, show: show.count, keep: true, help: 'configs that cannot be told from it'},
   {title: 'max error (ulp)', value: c => c.error, show: show.number, number: true, keep: true},
   {title: 'decided', value: c => c.decided, show: show.flag, help: 'by paired finals'}];
