@@ -53,7 +53,9 @@ constexpr const char* order =
 std::vector<BestRow> ranked_rows(SQLite::Database& db, const BestQuery& query, std::int64_t top) {
   const bool filtered = query.max_error_ulp || query.uuid;
   const auto selection = leaderboard_sql(top == 1 ? Ranks::winner : Ranks::all, workload_filter,
-                                         "(:max_error IS NULL OR m.max_error_ulp <= :max_error) "
+                                         "(:max_error IS NULL OR (m.max_error_ulp <= :max_error AND NOT EXISTS "
+                                         "(SELECT 1 FROM accuracy_result a WHERE a.sweep_id = m.sweep_id AND "
+                                         "a.config = m.config AND NOT coalesce(a.max_error_ulp <= :max_error, 0)))) "
                                          "AND (:uuid IS NULL OR m.run_id IN (SELECT id FROM run WHERE uuid = :uuid))");
   SQLite::Statement statement(
       db, fmt::format("SELECT {} FROM ({}) WHERE (:top < 0 OR rank <= :top) AND (NOT :filtered OR rank IS NOT NULL){}",

@@ -55,7 +55,7 @@ struct KernelFacts {
 struct Verification {
   bool right = false;
   double max_error_ulp =
-      0;             ///< in ulps of the output dtype at the unrounded reference; NaN when non-finite kinds differ
+      0;  ///< in ulps of the output dtype at error_size (rowtune/tolerance.cuh); NaN when non-finite kinds differ
   std::string what;  ///< when wrong: how many elements, the first of them, both values and the tolerance
 };
 
@@ -87,6 +87,17 @@ struct Job {
   Config config;
 };
 
+/// The tensors of one launch in the caller's memory, laid out as the workload says: element (0, 0) of a matrix lies
+/// shape.off elements after the pointer, rows shape.ld apart; weight and bias are `cols` contiguous elements. Null
+/// where the workload has none.
+struct HostTensors {
+  const void* input = nullptr;
+  const void* residual = nullptr;
+  const void* weight = nullptr;
+  const void* bias = nullptr;
+  void* output = nullptr;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -98,6 +109,9 @@ class Device {
                              const std::function<void(std::size_t, std::size_t)>& progress) = 0;
   /// Allocates and fills the buffers. Throws ConfigFailure(out_of_memory) when they do not fit.
   virtual std::unique_ptr<Bench> open(const Workload& workload) = 0;
+  /// Runs a config once on the caller's data and leaves the result in `tensors.output`, also where the operation works
+  /// in place. Throws ConfigFailure.
+  virtual void compute(const Workload& workload, const Config& config, const HostTensors& tensors) = 0;
   /// Fingerprint of every source that the kernels of this operation are made of, compile flags included.
   virtual std::string source_fingerprint(Operation op) const = 0;
 };

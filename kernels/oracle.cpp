@@ -193,11 +193,11 @@ bool check_element(const Workload& workload, double got, double reference, doubl
   const double overflow = largest(dtype) + 0.5 * fast_ulp(dtype, largest(dtype));
   const bool overflowed = std::isinf(got) && std::signbit(got) == std::signbit(reference);
   const double error = overflowed ? std::max(0.0, overflow - std::fabs(reference)) : std::fabs(got - reference);
-  *error_ulp = error / ulp;
   const ToleranceKind kind = workload.op == Operation::copy          ? tolerance_exact
                              : workload.op == Operation::softmax     ? tolerance_softmax
                              : workload.op == Operation::log_softmax ? tolerance_log_softmax
                                                                      : tolerance_norm;
+  *error_ulp = error / fast_ulp(dtype, error_size(kind, reference, std::fabs(weight)));
   // Most elements are right at first sight: half an ulp is allowed to all but copies.
   if (kind != tolerance_exact && error <= 0.5 * ulp) return true;
   return error <= tolerance_of(kind, static_cast<int>(dtype), reference, spread, std::fabs(weight), h);

@@ -28,7 +28,7 @@ struct RowReference {
 RowReference reference_row(const Workload& workload, const std::vector<double>& input,
                            const std::vector<double>& residual, const double* weight, const double* bias);
 
-/// Checks one element: true when right; otherwise, or in any case, *error_ulp receives the error in ulps of the dtype
+/// Checks one element: true when right. In any case *error_ulp receives the error in ulps of the dtype at error_size
 /// (NaN when the kinds of non-finite values differ). h: depth of the summation of the config.
 bool check_element(const Workload& workload, double got, double reference, double spread, double weight, double h,
                    double* error_ulp);

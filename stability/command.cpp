@@ -14,6 +14,7 @@
 #include "kernels/errors.hpp"
 #include "stability/cases.hpp"
 #include "stability/formats.hpp"
+#include "stability/kernel_errors.hpp"
 #include "stability/records.hpp"
 #include "stability/report_csv.hpp"
 #include "stability/report_html.hpp"
@@ -27,9 +28,9 @@ namespace po = boost::program_options;
 using namespace stability;
 
 struct Request {
-  std::string out, input, cases, dtype, db;
+  std::string out, input, cases, dtype, db, device, op;
   TableFormat format = TableFormat::text;
-  bool quick = false, quiet = false, help = false;
+  bool quick = false, kernels = false, again = false, quiet = false, help = false;
   int lanes = 256;
   StudyOptions study;
 };
@@ -37,7 +38,7 @@ struct Request {
 po::options_description described(Request& r, std::string& format) {
   po::options_description all(
       "rowtune stability: how wrong each way to compute a variance or a softmax gets.\n\n"
-      "Without --input or --cases it runs the study.\n\nOptions");
+      "Without --input, --cases or --kernels it runs the study.\n\nOptions");
   all.add_options()  //
       ("out", po::value(&r.out)->value_name("DIR"),
        "write stability.csv, .md and .html there (input.csv with --input)")                  //
@@ -45,27 +46,36 @@ po::options_description described(Request& r, std::string& format) {
       ("input", po::value(&r.input)->value_name("FILE"),
        "the methods on your data: .npy (f2, f4, f8; 1-D or 2-D, rows are rows) or text columns")  //
       ("dtype", po::value(&r.dtype)->value_name("D"),
-       "with --input: round the data to f32, f16, bf16 or f64 first; bf16 also says what a .npy of uint16 holds")  //
-      ("cases", po::value(&r.cases)->value_name("FILE"), "a JSON list of cases with known answers")                //
+       "with --input: round the data to f32, f16, bf16 or f64 first; bf16 also says what a .npy of uint16 holds; with "
+       "--kernels: only this dtype")                                                                 //
+      ("cases", po::value(&r.cases)->value_name("FILE"), "a JSON list of cases with known answers")  //
+      ("kernels", po::bool_switch(&r.kernels),
+       "what the tuned kernels of the database really output on rows of the study: errors of each config, recorded "
+       "beside its time")                                                                                            //
+      ("device", po::value(&r.device)->default_value("auto")->value_name("D"), "with --kernels: auto, cpu, cuda:N")  //
+      ("op", po::value(&r.op)->value_name("OP"), "with --kernels: only this operation")                              //
+      ("again", po::bool_switch(&r.again), "with --kernels: also what was measured before")                          //
       ("lanes", po::value(&r.lanes)->default_value(256)->value_name("N"),
        "with --input: lanes of the strided order, a power of two")                                               //
       ("seed", po::value(&r.study.seed)->default_value(r.study.seed)->value_name("N"), "of the synthetic data")  //
       ("db", po::value(&r.db)->default_value("rowtune.db")->value_name("FILE"),
        "where the study's results are recorded; empty: nowhere")  //
       ("format", po::value(&format)->default_value("table")->value_name("F"),
-       "of --input and --cases: table, csv, json")         //
-      ("quiet", po::bool_switch(&r.quiet), "no progress")  //
+       "of --input, --cases and --kernels: table, csv, json")  //
+      ("quiet", po::bool_switch(&r.quiet), "no progress")      //
       ("help,h", po::bool_switch(&r.help), "this text");
   return all;
 }
 
 void check(const Request& r) {
-  if (!r.input.empty() && !r.cases.empty())
-    throw UsageError("--input and --cases are two questions: ask one at a time");
-  if ((!r.input.empty() || !r.cases.empty()) && r.quick)
-    throw UsageError("--quick is about the study; leave it out here");
-  if (r.input.empty() && !r.dtype.empty())
+  const int questions = int(!r.input.empty()) + int(!r.cases.empty()) + int(r.kernels);
+  if (questions > 1) throw UsageError("--input, --cases and --kernels are different questions: ask one at a time");
+  if (questions > 0 && r.quick) throw UsageError("--quick is about the study; leave it out here");
+  if (r.input.empty() && !r.kernels && !r.dtype.empty())
     throw UsageError("--dtype says how to take the data of --input; name a file there");
+  if (!r.kernels && (!r.op.empty() || r.device != "auto" || r.again))
+    throw UsageError("--op, --device and --again are about --kernels; add it, or leave them out");
+  if (r.kernels && r.db.empty()) throw UsageError("--kernels needs the database of a tune; name it with --db");
   const int lanes = r.lanes;
   if (r.input.empty() && lanes != 256) throw UsageError("--lanes is about --input: the study has its own");
   if (lanes < 1 || lanes > 65536 || (lanes & (lanes - 1)) != 0)
@@ -184,6 +194,47 @@ int run_cases(const Request& request) {
   return kernels_wrong == 0 ? 0 : 1;
 }
 
+int run_kernels(const Request& request) {
+  KernelErrorsRequest wanted;
+  if (!request.op.empty()) wanted.query.op = parse_operation(request.op);
+  if (!request.dtype.empty()) wanted.query.dtype = parse_dtype(request.dtype);
+  wanted.again = request.again;
+  if (!std::filesystem::exists(request.db))
+    throw EnvironmentError(
+        fmt::format("there is no database '{}'; tune first: rowtune tune --db {}", request.db, request.db));
+  db::Database database = db::Database::open(request.db, db::Database::Mode::read_write);
+  std::string why;
+  const std::unique_ptr<Device> device = open_device(request.device, &why);
+  if (!request.quiet && !why.empty()) fmt::print(stderr, "{}\n", why);
+  KernelErrorsCounts counts;
+  {
+    Progress progress(request.quiet);
+    counts = measure_kernels(
+        *device, database, wanted,
+        [&](std::size_t done, std::size_t total, const std::string& what) { progress(done, total, what); });
+  }
+  db::BestQuery query = wanted.query;
+  query.device_model = device->info().model;
+  query.device_limits = device->info().limits;
+  const std::vector<db::AccuracyRow> rows = database.accuracy(query);
+  if (counts.outdated > 0)
+    fmt::print(stderr,
+               "rowtune: {} recorded configs are of other kernel sources or another toolchain than this program's and "
+               "were left out; tune again to measure them\n",
+               counts.outdated);
+  for (const std::string& failure : counts.failures) fmt::print(stderr, "rowtune: {}\n", failure);
+  if (rows.empty())
+    throw NotFoundError(
+        fmt::format("'{}' holds no tuned kernel of {} that this program can run; tune first: rowtune "
+                    "tune --device {} --db {}",
+                    request.db, device->info().model, device->info().id, request.db));
+  fmt::print("{}", render(kernel_errors_table(rows), request.format));
+  fmt::print(request.format == TableFormat::text ? stdout : stderr,
+             "{} configs measured now, {} before, {} failed; ask: rowtune best --max-error ULPS\n", counts.configs,
+             counts.present, counts.failed);
+  return counts.failed == 0 ? 0 : 1;
+}
+
 Table methods_table(const DataReport& report) {
   Table table;
   table.columns = {"op",          "method",           "order",     "sums",        "kernels",    "rows",
@@ -264,6 +315,7 @@ int stability_command(int argc, const char* const* argv) {
   check(request);
   if (!request.cases.empty()) return run_cases(request);
   if (!request.input.empty()) return run_input(request);
+  if (request.kernels) return run_kernels(request);
   return run_study(request);
 }
 

@@ -17,9 +17,19 @@ double lre_of(double relative_error) {
   return std::min(most_lre, -std::log10(relative_error));
 }
 
-double ErrorTally::smallest_normal(Dtype dtype) { return format_of(dtype).smallest_normal; }
+ExpectedNumber expect(Dtype target, long double reference, long double least_size) {
+  const long double size = std::fmax(std::fabs(reference), least_size);
+  return {reference, size, static_cast<double>(ulp_at(target, std::isfinite(reference) ? size : reference))};
+}
 
-void ErrorTally::add(double got, long double reference) {
+ErrorTally::ErrorTally(Dtype target, double least_size)
+    : target_(target),
+      least_size_(least_size),
+      relative_floor_(format_of(target).smallest_normal),
+      smallest_(format_of(target).smallest_nonzero) {}
+
+void ErrorTally::add(double got, const ExpectedNumber& expected) {
+  const long double reference = expected.value;
   ++count;
   nan_count += std::isnan(got);
   inf_count += std::isinf(got);
@@ -33,16 +43,14 @@ void ErrorTally::add(double got, long double reference) {
   }
   if (!std::isfinite(reference)) return;
   ++finite_;
-  const long double size = std::fabs(reference);
-  if (got == 0 && size >= static_cast<long double>(format_of(target_).smallest_nonzero)) ++false_zero_count;
-  const long double error = std::fabs(static_cast<long double>(got) - reference);
-  const auto ulps = static_cast<double>(error / ulp_at(target_, reference));
+  if (got == 0 && std::fabs(reference) >= static_cast<long double>(smallest_)) ++false_zero_count;
+  const auto error = static_cast<double>(std::fabs(static_cast<long double>(got) - reference));
+  const double ulps = error / expected.ulp;
   ulp_sum_ += ulps;
   if (ulps > max_ulp) max_ulp = ulps;  // once NaN it stays NaN
-  const long double against = std::max(size, static_cast<long double>(least_size_));
-  if (against < static_cast<long double>(relative_floor_)) return;
+  if (expected.size < static_cast<long double>(relative_floor_)) return;
   ++relative_count_;
-  const auto relative = static_cast<double>(error / against);
+  const double relative = error / static_cast<double>(expected.size);
   if (relative > max_relative) max_relative = relative;
 }
 
@@ -62,24 +70,31 @@ std::vector<double> load_row(Dtype dtype, const void* base, std::int64_t first, 
 
 }  // namespace
 
-OutputErrors measure_output(const Workload& w, const void* input, const void* residual, const void* weight,
-                            const void* bias, const void* output) {
-  ErrorTally tally(w.dtype, w.op == Operation::log_softmax || is_norm(w.op) ? 1 : 0);
+OutputReference::OutputReference(const Workload& w, const void* input, const void* residual, const void* weight,
+                                 const void* bias)
+    : workload_(w) {
   const std::int64_t cols = w.shape.cols;
+  expected_.reserve(static_cast<std::size_t>(w.shape.rows * cols));
+  const auto add = [&](long double reference, long double least) {
+    expected_.push_back(expect(w.dtype, reference, least));
+  };
   for (std::int64_t row = 0; row < w.shape.rows && cols > 0; ++row) {
     const std::int64_t first = w.shape.off + row * w.shape.ld;
     std::vector<double> x = load_row(w.dtype, input, first, cols);
-    const std::vector<double> got = load_row(w.dtype, output, first, cols);
     if (w.op == Operation::fused_add_rmsnorm) {
       const std::vector<double> r = load_row(w.dtype, residual, first, cols);
-      for (std::size_t c = 0; c < x.size(); ++c)  // the rounded new residual is what is normalised
-        x[c] = round_to(w.dtype, static_cast<long double>(x[c]) + static_cast<long double>(r[c]));
+      for (std::size_t c = 0; c < x.size(); ++c)  // the sum is fp32; rounded to the dtype it is what is normalised
+        x[c] = round_to(w.dtype, static_cast<float>(x[c]) + static_cast<float>(r[c]));
     }
     const MemoryRow source(x);
     if (w.op == Operation::softmax || w.op == Operation::log_softmax) {
       const SoftmaxReference reference = reference_softmax(source);
-      for (std::size_t c = 0; c < x.size(); ++c)
-        tally.add(got[c], w.op == Operation::softmax ? reference.softmax(x[c]) : reference.log_softmax(x[c]));
+      for (const double v : x) {
+        if (w.op == Operation::softmax)
+          add(reference.softmax(v), 0);
+        else
+          add(reference.log_softmax(v), 1);
+      }
     } else if (is_norm(w.op)) {
       const MomentsReference moments = reference_moments(source);
       const NormReference reference = w.op == Operation::layernorm ? reference_layernorm(moments, w.options.eps)
@@ -88,14 +103,21 @@ OutputErrors measure_output(const Workload& w, const void* input, const void* re
         const auto at = static_cast<std::int64_t>(c);
         const long double scale = weight ? element_at(w.dtype, weight, at) : 1.0L;
         const long double shift = bias ? element_at(w.dtype, bias, at) : 0.0L;
-        tally.add(got[c], reference.output(x[c]) * scale + shift);
+        add(reference.output(x[c]) * scale + shift, std::fabs(scale));
       }
     } else {
-      for (std::size_t c = 0; c < x.size(); ++c) tally.add(got[c], x[c]);
+      for (const double v : x) add(v, 0);
     }
   }
-  return {tally.max_ulp,   tally.mean_ulp(), tally.max_relative,     tally.count,
-          tally.nan_count, tally.inf_count,  tally.false_zero_count, tally.kind_mismatch_count};
+}
+
+ErrorTally OutputReference::errors_of_row(const void* output, std::int64_t row) const {
+  const Shape& shape = workload_.shape;
+  ErrorTally tally(workload_.dtype);
+  for (std::int64_t c = 0; c < shape.cols; ++c)
+    tally.add(element_at(workload_.dtype, output, shape.off + row * shape.ld + c),
+              expected_[static_cast<std::size_t>(row * shape.cols + c)]);
+  return tally;
 }
 
 }  // namespace rowtune::stability

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "kernels/words.hpp"
 #include "stability/reference.hpp"
@@ -15,15 +15,24 @@ namespace rowtune::stability {
 double lre_of(double relative_error);
 inline constexpr double most_lre = 15;
 
+/// A reference, and the size that errors are held against: max(|value|, a least size). The least size is 0 for softmax
+/// and statistics, 1 for log_softmax and |weight| (1 without) for the norms: their outputs pass through 0, and their
+/// errors do not. rowtune/tolerance.cuh counts ulps the same way.
+struct ExpectedNumber {
+  long double value = 0;
+  long double size = 0;
+  double ulp = 0;  ///< distance between neighbours of the target at `size`
+};
+ExpectedNumber expect(Dtype target, long double reference, long double least_size = 0);
+
 /// Errors of many numbers against their references.
 class ErrorTally {
  public:
-  /// `target`: whose ulps count. Relative errors are taken against max(|reference|, least_size): 0 for softmax and
-  /// statistics, 1 for log_softmax and the norms, whose outputs pass through 0. References below the normal range of
-  /// the target give ulps but no relative error: subnormal numbers have few digits by nature.
-  explicit ErrorTally(Dtype target, double least_size = 0)
-      : target_(target), least_size_(least_size), relative_floor_(smallest_normal(target)) {}
-  void add(double got, long double reference);
+  /// `target`: whose ulps count. References below the normal range of the target give ulps but no relative error:
+  /// subnormal numbers have few digits by nature.
+  explicit ErrorTally(Dtype target, double least_size = 0);
+  void add(double got, long double reference) { add(got, expect(target_, reference, least_size_)); }
+  void add(double got, const ExpectedNumber& expected);
   /// As a single statistic that must not be negative (a variance).
   void add_variance(double got, long double reference);
 
@@ -36,20 +45,23 @@ class ErrorTally {
   bool all_right_kind() const { return kind_mismatch_count == 0; }
 
  private:
-  static double smallest_normal(Dtype dtype);
   Dtype target_;
-  double least_size_, relative_floor_, ulp_sum_ = 0;
+  double least_size_, relative_floor_, smallest_, ulp_sum_ = 0;
   std::int64_t finite_ = 0, relative_count_ = 0;
 };
 
-/// Measures a whole output array of a kernel, as any device left it in memory, against the references of this study.
-/// Matrices are rows x cols with the workload's row stride (fused_add_rmsnorm: `output` is the normalised result and
-/// `residual` the residual before the addition). Null weight and bias: absent.
-struct OutputErrors {
-  double max_ulp = 0, mean_ulp = 0, max_relative = 0;
-  std::int64_t count = 0, nan_count = 0, inf_count = 0, false_zero_count = 0, kind_mismatch_count = 0;
+/// The references of a kernel's whole output, made once for the many kernels that compute it. Arrays are rows x cols
+/// as the workload says (HostTensors); null weight and bias: absent.
+class OutputReference {
+ public:
+  OutputReference(const Workload& workload, const void* input, const void* residual, const void* weight,
+                  const void* bias);
+  /// Of one row of an output array, as any device left it in memory.
+  ErrorTally errors_of_row(const void* output, std::int64_t row) const;
+
+ private:
+  Workload workload_;
+  std::vector<ExpectedNumber> expected_;  ///< row by row
 };
-OutputErrors measure_output(const Workload& workload, const void* input, const void* residual, const void* weight,
-                            const void* bias, const void* output);
 
 }  // namespace rowtune::stability

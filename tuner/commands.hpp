@@ -17,6 +17,7 @@ int run_command(const Arguments& arguments);
 int dispatch_command(const Arguments& arguments);
 int report_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
+int baseline_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
 
 }  // namespace rowtune

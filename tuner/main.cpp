@@ -41,6 +41,7 @@ const std::vector<Command>& commands() {
       {"dispatch", "write the table of winners, or look a shape up in it", dispatch_command},
       {"stability", "how wrong each method gets: the study, your data, or cases", stability_command},
       {"report", "what the database holds, as a page, Markdown or CSV", report_command},
+      {"baseline", "import other libraries' times, and compare with them", baseline_command},
       {"compare", "two databases side by side", compare_command},
       {"merge", "join databases into one", merge_command},
   };

@@ -55,9 +55,13 @@ const Shapes& attention_rows() {
 const Shapes& hidden_sizes() {
   static const Shapes shapes = [] {
     Shapes all = grid({1, 16, 512, 8192}, {2048, 4096, 5120, 7168, 8192, 16384});
-    add_all(all, list({{65536, 256}, {32768, 1024}, {2048, 32768}, {512, 131072}}));
+    add_all(all, list({{256, 5120}, {65536, 256}, {32768, 1024}, {2048, 32768}, {512, 131072}}));
     return all;
   }();
+  return shapes;
+}
+const Shapes& long_scores() {
+  static const Shapes shapes = list({{8192, 4096}, {4096, 8192}, {2048, 32768}, {512, 131072}});
   return shapes;
 }
 const Shapes& logits() {
@@ -73,6 +77,21 @@ const Shapes& odd_sizes() {
   return shapes;
 }
 
+// `cliffs`: powers of two with their neighbours, and two sizes between, all of 2^25 elements: a time per element that
+// jumps from one to the next is a cliff (README.md has the query).
+const Shapes& cliffs() {
+  static const Shapes shapes = [] {
+    Shapes all;
+    const auto add_cols = [&all](std::int64_t cols) { add(all, Shape::of((std::int64_t{1} << 25) / cols, cols)); };
+    for (int k = 4; k <= 17; ++k)
+      for (const int beside : {-1, 0, 1}) add_cols((std::int64_t{1} << k) + beside);
+    add_cols(1152);
+    add_cols(7296);
+    return all;
+  }();
+  return shapes;
+}
+
 Shapes quick_shapes(Operation op) { return is_norm(op) ? quick_hidden_sizes() : quick_rows_of_scores(); }
 
 Shapes llm_shapes(Operation op) {
@@ -81,6 +100,7 @@ Shapes llm_shapes(Operation op) {
     add_all(shapes, hidden_sizes());
   } else {
     add_all(shapes, attention_rows());
+    add_all(shapes, long_scores());
     add_all(shapes, logits());
   }
   add_all(shapes, odd_sizes());
@@ -106,7 +126,7 @@ Shapes read_file(const std::string& path) {
   if (!file) {
     if (errno == ENOENT)
       throw UsageError(fmt::format(
-          "shapes '{}': neither a preset (quick, llm), nor a list of shapes such as 4096x1000,64x50000, nor "
+          "shapes '{}': neither a preset (quick, llm, cliffs), nor a list of shapes such as 4096x1000,64x50000, nor "
           "a file that exists",
           path));
     throw EnvironmentError(fmt::format("cannot read the shapes file {}: {}", path, std::strerror(errno)));
@@ -144,8 +164,8 @@ Shapes read_list(std::string_view text) {
 
 ShapeSet ShapeSet::parse(std::string_view text) {
   ShapeSet set;
-  if (text == "quick" || text == "llm") {
-    set.preset_ = text == "quick" ? Preset::quick : Preset::llm;
+  if (text == "quick" || text == "llm" || text == "cliffs") {
+    set.preset_ = text == "quick" ? Preset::quick : text == "llm" ? Preset::llm : Preset::cliffs;
     set.description_ = fmt::format("preset {}", text);
   } else if (!text.empty() && (std::isdigit(static_cast<unsigned char>(text[0])) || text.find(',') != text.npos)) {
     set.shapes_ = read_list(text);
@@ -159,7 +179,9 @@ ShapeSet ShapeSet::parse(std::string_view text) {
 
 std::vector<Shape> ShapeSet::of(Operation op) const {
   if (preset_ == Preset::none) return shapes_;
-  const auto shapes_of = preset_ == Preset::quick ? quick_shapes : llm_shapes;
+  const auto shapes_of = [this](Operation each) {
+    return preset_ == Preset::quick ? quick_shapes(each) : preset_ == Preset::llm ? llm_shapes(each) : cliffs();
+  };
   if (op != Operation::copy) return shapes_of(op);
   Shapes ceilings;
   for (Operation other : all_operations()) {

@@ -11,7 +11,7 @@ namespace rowtune {
 
 class ShapeSet {
  public:
-  /// `quick`, `llm`, `SHAPE,SHAPE...` or the path of a file with one shape a line and # comments. Throws UsageError for
+  /// `quick`, `llm`, `cliffs`, `SHAPE,SHAPE...` or the path of a file with one shape a line and # comments. Throws UsageError for
   /// a shape that is none or has no elements (with the line number in a file), EnvironmentError for an unreadable file.
   static ShapeSet parse(std::string_view text);
 
@@ -21,7 +21,7 @@ class ShapeSet {
   bool is_quick() const { return preset_ == Preset::quick; }
 
  private:
-  enum class Preset { none, quick, llm };
+  enum class Preset { none, quick, llm, cliffs };
   Preset preset_ = Preset::none;
   std::vector<Shape> shapes_;  ///< without a preset: the same for every operation
   std::string description_;

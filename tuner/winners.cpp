@@ -39,10 +39,29 @@ Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Databas
   return winners;
 }
 
-reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks) {
+reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks,
+                          const std::vector<db::BaselineRow>& baselines) {
   reports::Sheet sheet = reports::sheet_of(reports::best_fields(), rows);
   for (reports::Head& head : sheet.heads)
     if (ranks && (head.name == "rank" || head.name == "eligible")) head.hidden = false;
+  std::map<std::pair<std::string, Workload>, const db::Baseline*> fastest;
+  for (const db::BaselineRow& row : baselines) {
+    if (row.baseline.impl == "copy") continue;
+    const db::Baseline*& best = fastest[{row.baseline.device_model, row.baseline.workload}];
+    if (!best || row.baseline.time_us < best->time_us) best = &row.baseline;
+  }
+  if (fastest.empty()) return sheet;
+  sheet.heads.push_back(column("best_other", "fastest other"));
+  sheet.heads.push_back(column("best_other_us", "its time", reports::Style::time));
+  sheet.heads.push_back(column("speedup_over_other", "speedup", reports::Style::ratio));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto found = fastest.find({rows[i].device_model, rows[i].workload()});
+    const db::Baseline* other = found == fastest.end() ? nullptr : found->second;
+    sheet.rows[i].push_back(other ? reports::Cell(other->impl) : reports::Cell());
+    sheet.rows[i].push_back(other ? reports::Cell(other->time_us) : reports::Cell());
+    sheet.rows[i].push_back(other && rows[i].time_us ? reports::Cell(other->time_us / *rows[i].time_us)
+                                                     : reports::Cell());
+  }
   return sheet;
 }
 

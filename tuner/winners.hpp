@@ -20,7 +20,9 @@ struct Winners {
 Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Database& database);
 
 /// `ranks`: show the rank, and whether a config may win at all.
-reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks);
+/// `baselines` (may be empty) add the fastest other library of each workload.
+reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks,
+                          const std::vector<db::BaselineRow>& baselines = {});
 
 /// Failures grouped by reason, what was left out and why, and what to do next.
 std::string closing_words(const TuneReport& report, const Winners& winners, const std::string& database);

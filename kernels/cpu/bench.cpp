@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -154,6 +155,26 @@ std::unique_ptr<Kernel> CpuBench::load(const Config& config) {
 }
 
 }  // namespace
+
+void compute_once(const Workload& w, const Config& config, const HostTensors& tensors, const DeviceInfo& info) {
+  parse_config(config.name(), w, info);
+  Slot slot(w);
+  const std::int64_t element = size_of(w.dtype);
+  const auto width = static_cast<std::size_t>(w.shape.cols * element);
+  const auto skip = w.shape.off * element;
+  const auto fill = [&](GuardedMatrix* to, const void* from, std::int64_t rows, std::int64_t offset) {
+    for (std::int64_t r = 0; to && r < rows; ++r)
+      std::memcpy(to->row(r), static_cast<const std::byte*>(from) + offset + r * w.shape.ld * element, width);
+  };
+  fill(&slot.input, tensors.input, w.shape.rows, skip);
+  fill(slot.residual ? &*slot.residual : nullptr, tensors.residual, w.shape.rows, skip);
+  fill(slot.weight ? &*slot.weight : nullptr, tensors.weight, 1, 0);
+  fill(slot.bias ? &*slot.bias : nullptr, tensors.bias, 1, 0);
+  Launcher(w, config)(slot.tensors(w));
+  for (std::int64_t r = 0; r < w.shape.rows; ++r)
+    std::memcpy(static_cast<std::byte*>(tensors.output) + skip + r * w.shape.ld * element, slot.written().row(r),
+                width);
+}
 
 std::unique_ptr<Bench> open_bench(const Workload& workload, const DeviceInfo& info) {
   try {

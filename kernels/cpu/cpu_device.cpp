@@ -6,6 +6,7 @@
 #include "kernels/cpu/bench.hpp"
 #include "kernels/cpu/kernel.hpp"
 #include "kernels/cpu/processor.hpp"
+#include "kernels/errors.hpp"
 
 namespace rowtune {
 namespace {
@@ -28,6 +29,10 @@ class CpuDevice final : public Device {
   }
 
   std::unique_ptr<Bench> open(const Workload& workload) override { return cpu::open_bench(workload, info_); }
+
+  void compute(const Workload& workload, const Config& config, const HostTensors& tensors) override {
+    cpu::compute_once(workload, config, tensors, info_);
+  }
 
   std::string source_fingerprint(Operation) const override {
     return fmt::format("{}-{}-{}", cpu::sources_hash, compiler(), cpu::simd_target());
@@ -52,9 +57,19 @@ DeviceInfo cpu_device_info() {
   info.units = processor.threads;
   info.cache_bytes = processor.llc_bytes;
   info.memory_bytes = processor.memory_bytes;
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    info.usable = false;
+    info.why_unusable = "its processor lacks AVX2 and FMA, which x86 processors have had since 2013";
+  }
+#endif
   return info;
 }
 
-std::unique_ptr<Device> open_cpu_device() { return std::make_unique<CpuDevice>(); }
+std::unique_ptr<Device> open_cpu_device() {
+  const DeviceInfo info = cpu_device_info();
+  if (!info.usable) throw EnvironmentError(fmt::format("the device cpu cannot be used: {}", info.why_unusable));
+  return std::make_unique<CpuDevice>();
+}
 
 }  // namespace rowtune

@@ -45,12 +45,14 @@ Axis launch_bounds(std::vector<int> values) {
   return {'m', "min_blocks", "blocks per multiprocessor that the compiler must leave registers for; 0: no bound",
           std::move(values)};
 }
-Axis hints(const Workload& w) {
-  return {'h', "hint", "cache hint: 1 loads and stores marked as touched once; 2 loads leave the L1 to the weights",
-          is_norm(w.op) ? std::vector<int>{1, 0, 2} : std::vector<int>{1, 0}};
-}
+Axis hints() { return {'h', "hint", "cache hint: 1 loads and stores marked as touched once", {1, 0}}; }
 Axis batches(std::vector<int> values) {
   return {'u', "batch", "vectors that a thread loads before it uses the first", std::move(values)};
+}
+/// For the norms.
+void add_early(const Workload& w, std::vector<Axis>& axes) {
+  if (is_norm(w.op))
+    axes.push_back({'e', "early", "1: weights are loaded before the row is reduced, and wait in registers", {0, 1}});
 }
 Axis asynchronous() { return {'a', "async", "1: filled by asynchronous copies", {0, 1}}; }
 Axis persistence(std::vector<int> values) {
@@ -95,9 +97,9 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
              return one_of(c.rows_per_warp(), {1, 2, 4, 8, 16, 32}) &&
                     (c.rows_per_warp() == 1 || c.algorithm == "lanes");
            }),
-      must("switches", "packed, exp, async are 0 or 1; packed 0 for f32; hint 0, 1 or 2; variance 1, 2 or 3",
+      must("switches", "packed, exp, async, early, hint are 0 or 1; packed 0 for f32; variance 1, 2 or 3",
            [](auto& w, auto&, auto& c) {
-             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1, 2}) &&
+             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1}) && one_of(c.get('e', 0), {0, 1}) &&
                     one_of(c.get('x', 0), {0, 1}) && one_of(c.get('a', 0), {0, 1}) &&
                     one_of(c.get('w', 3), {1, 2, 3}) && !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
            }),
@@ -156,13 +158,19 @@ const Constraint busy_threads =
                  : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
     });
 
+const Constraint early_weights =
+    worth("early_weights", "weights wait in registers where a thread has at most 4 vectors, and only if there are any",
+          [](auto& w, auto&, auto& c) {
+            return c.get('e', 0) == 0 || ((w.options.weight || w.options.bias) && vectors_per_thread(w, c) <= 4);
+          });
+
 const Constraint persistent_weights =
-    worth("persistent_weights", "persistent blocks where weights stay in the L1 over many rows",
+    worth("persistent_weights", "persistent blocks where weights stay in registers over many rows",
           [](auto& w, auto& d, auto& c) {
             const int g = c.get('g', 0);
-            return g == 0 || (w.options.weight && c.get('h', 0) == 2 && c.get('w', 3) == 3 &&
-                              g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
-                              w.shape.rows * c.split_count() >= 2 * g * d.units);
+            return g == 0 || (c.get('e', 0) == 1 && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
+                              !row_layout(w, c.vector_width()).ragged && g * c.block_size() <= d.max_threads_per_unit &&
+                              g * c.block_size() >= 512 && w.shape.rows * c.split_count() >= 2 * g * d.units);
           });
 
 const Constraint few_rows =
@@ -227,7 +235,7 @@ Algorithm copy() {
                                      vector_widths(w),
                                      splits({1}),
                                      batches({1, 2, 4}),
-                                     hints(w)};
+                                     hints()};
           },
           with_common({whole_row, widest_access})};
 }
@@ -243,11 +251,13 @@ Algorithm lanes() {
                                    vector_widths(w),
                                    splits({1}),
                                    packing(w),
-                                   hints(w)};
+                                   hints()};
+            add_early(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads})};
+          with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
+                       early_weights})};
 }
 
 Algorithm block() {
@@ -263,12 +273,13 @@ Algorithm block() {
                                    packing(w),
                                    launch_bounds({0, 2, 3, 4, 8, 16}),
                                    persistence({0, 2, 4, 8}),
-                                   hints(w)};
+                                   hints()};
+            add_early(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
-                       bound_fits, at_least(256), persistent_weights})};
+                       bound_fits, at_least(256), early_weights, persistent_weights})};
 }
 
 Algorithm shared() {
@@ -279,7 +290,7 @@ Algorithm shared() {
       reductions,
       [](const Workload& w, const DeviceInfo&) {
         std::vector<Axis> axes{
-            block_sizes({256, 512, 1024}), rows_per_warp({1}), vector_widths(w), splits({1}), asynchronous(), hints(w)};
+            block_sizes({256, 512, 1024}), rows_per_warp({1}), vector_widths(w), splits({1}), asynchronous(), hints()};
         add_arithmetic(w, axes);
         return axes;
       },
@@ -294,12 +305,13 @@ Algorithm cluster() {
           [](const Workload& w, const DeviceInfo&) {
             std::vector<Axis> axes{
                 block_sizes({256, 512, 1024}), rows_per_warp({1}),     vector_widths(w), splits({4, 8, 16}), packing(w),
-                launch_bounds({0, 4}),         persistence({0, 2, 4}), hints(w)};
+                launch_bounds({0, 4}),         persistence({0, 2, 4}), hints()};
+            add_early(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), persistent_weights,
+                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_weights,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};
@@ -312,7 +324,7 @@ Algorithm cluster_shared() {
           reductions,
           [](const Workload& w, const DeviceInfo&) {
             std::vector<Axis> axes{block_sizes({128, 256, 512}), rows_per_warp({1}), vector_widths(w),
-                                   splits({2, 4, 8, 16}),        asynchronous(),     hints(w)};
+                                   splits({2, 4, 8, 16}),        asynchronous(),     hints()};
             add_arithmetic(w, axes);
             return axes;
           },
@@ -322,21 +334,21 @@ Algorithm cluster_shared() {
 }
 
 Algorithm split() {
-  return {
-      "split",
-      "several blocks per row in one launch, each holds its part in registers; partial results through the L2",
-      true,
-      reductions,
-      [](const Workload& w, const DeviceInfo&) {
-        std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}), rows_per_warp({1}), vector_widths(w),
-                               splits({4, 8, 16, 32, 64, 128}),    packing(w),         hints(w)};
-        add_arithmetic(w, axes);
-        return axes;
-      },
-      with_common({resident, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                   at_least(8192), few_rows, worth("hinted", "loads marked as touched once", [](auto&, auto&, auto& c) {
-                     return c.get('h', 1) == 1 || c.get('x', 1) == 0;
-                   })})};
+  return {"split",
+          "several blocks per row in one launch, each holds its part in registers; partial results through the L2",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}), rows_per_warp({1}), vector_widths(w),
+                                   splits({4, 8, 16, 32, 64, 128}),    packing(w),         hints()};
+            add_early(w, axes);
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common({resident, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
+                       at_least(8192), few_rows, early_weights,
+                       worth("hinted", "loads marked as touched once",
+                             [](auto&, auto&, auto& c) { return c.get('h', 1) == 1 || c.get('x', 1) == 0; })})};
 }
 
 Algorithm split_reread() {
@@ -346,7 +358,7 @@ Algorithm split_reread() {
           reductions,
           [](const Workload& w, const DeviceInfo&) {
             std::vector<Axis> axes{block_sizes({256, 512}), rows_per_warp({1}), vector_widths(w),
-                                   splits({32, 128}),       batches({4}),       hints(w)};
+                                   splits({32, 128}),       batches({4}),       hints()};
             add_arithmetic(w, axes);
             return axes;
           },
@@ -368,7 +380,7 @@ Algorithm reread() {
                                splits({1}),
                                batches({4}),
                                persistence({0, 1, 2}),
-                               hints(w)};
+                               hints()};
         add_arithmetic(w, axes);
         return axes;
       },
@@ -414,6 +426,18 @@ Algorithm two_launches() {
                        widest_access, at_least(8192), few_rows})};
 }
 
+Algorithm unfused() {
+  return {
+      "unfused",
+      "the sum of hidden and residual for the whole tensor first, then rmsnorm: what fusing saves",
+      true,
+      {Operation::fused_add_rmsnorm},
+      [](const Workload& w, const DeviceInfo&) {
+        return std::vector<Axis>{block_sizes({256}), rows_per_warp({1}), vector_widths(w), splits({1}), batches({4})};
+      },
+      with_common({whole_row, widest_access})};
+}
+
 }  // namespace
 
 std::vector<Algorithm> cuda_algorithms() {
@@ -427,6 +451,7 @@ std::vector<Algorithm> cuda_algorithms() {
           split_reread(),
           two_launches(),
           reread(),
+          unfused(),
           plain_passes("threepass", "one block per row, three looks: max, sum, output", true),
           plain_passes("unsafe", "one block per row without the maximum: overflows where exp does", false)};
 }
@@ -438,6 +463,7 @@ Config cuda_base_config(const Workload& w, const DeviceInfo&) {
   Config config = w.shape.cols <= 1024
                       ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}}}
                       : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
+  if (is_norm(w.op) && config.algorithm == "lanes") config.axes.push_back({'e', 0});
   if (is_softmax(w.op)) config.axes.push_back({'x', 1});
   if (w.op == Operation::layernorm) config.axes.push_back({'w', 3});
   return config;

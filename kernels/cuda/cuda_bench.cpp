@@ -154,7 +154,47 @@ class CudaBench : public Bench {
   std::shared_ptr<Shared> shared_;
 };
 
+/// The elements of a tensor of slot 0, row by row, to the device or back. Both sides have the same row stride.
+void copy_elements(const TensorPlace& place, int element_bytes, const std::byte* from, std::byte* to, bool to_device) {
+  if (place.rows == 0 || place.cols == 0) return;
+  const auto pitch = static_cast<std::size_t>(place.ld * element_bytes);
+  check(cudaMemcpy2D(to, pitch, from, pitch, static_cast<std::size_t>(place.cols * element_bytes),
+                     static_cast<std::size_t>(place.rows), to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost),
+        to_device ? "uploading a tensor" : "downloading a tensor");
+}
+
 }  // namespace
+
+void compute_once(const Workload& w, const Config& config, const HostTensors& tensors, const DeviceInfo& device,
+                  const CompileFunction& compile) {
+  const Plan plan = plan_kernel(w, config);
+  const LoadedPlan loaded(plan, compile(plan.source).cubin, device);
+  const Stream stream;
+  const Slots slots(w, 1);
+  const int element = size_of(w.dtype);
+  const std::int64_t skip = w.shape.off * element;
+  const auto upload = [&](Slots::Tensor t, const void* host, std::int64_t offset) {
+    if (!slots.has(t)) return;
+    const TensorPlace place = slots.place(t);
+    copy_elements(place, element, static_cast<const std::byte*>(host) + offset,
+                  static_cast<std::byte*>(place.base) + place.first, true);
+  };
+  upload(Slots::input, tensors.input, skip);
+  upload(Slots::residual, tensors.residual, skip);
+  upload(Slots::weight, tensors.weight, 0);
+  upload(Slots::bias, tensors.bias, 0);
+  const DeviceBuffer workspace(plan.workspace_bytes);
+  if (workspace.data())
+    check(cudaMemset(workspace.data(), 0, static_cast<std::size_t>(workspace.bytes())), "clearing the workspace");
+  check(cudaDeviceSynchronize(), "uploading the tensors");
+  RowArgs args = slots.args(0);
+  args.workspace = workspace.data();
+  if (args.rows > 0 && args.cols > 0) loaded.launch(args, stream);
+  stream.wait("running the kernel");
+  const TensorPlace place = slots.place(slots.result_tensor());
+  copy_elements(place, element, static_cast<const std::byte*>(place.base) + place.first,
+                static_cast<std::byte*>(tensors.output) + skip, false);
+}
 
 std::unique_ptr<Bench> make_bench(const Workload& w, const DeviceInfo& device, const CompileFunction& compile) {
   if (w.regime == Regime::overlapped)

@@ -13,6 +13,10 @@ namespace rowtune::cuda {
 /// From source to cubin; the device keeps what it compiled.
 using CompileFunction = std::function<Binary(const std::string& source)>;
 
+/// Device::compute.
+void compute_once(const Workload& workload, const Config& config, const HostTensors& tensors, const DeviceInfo& device,
+                  const CompileFunction& compile);
+
 std::unique_ptr<Bench> make_bench(const Workload& workload, const DeviceInfo& device, const CompileFunction& compile);
 
 }  // namespace rowtune::cuda

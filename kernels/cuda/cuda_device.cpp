@@ -100,6 +100,11 @@ class CudaDevice : public Device {
     return make_bench(workload, info_, [this](const std::string& source) { return compile(source); });
   }
 
+  void compute(const Workload& workload, const Config& config, const HostTensors& tensors) override {
+    check(cudaSetDevice(index_), fmt::format("choosing device {}", index_));
+    compute_once(workload, config, tensors, info_, [this](const std::string& source) { return compile(source); });
+  }
+
   std::string source_fingerprint(Operation op) const override { return kernel_fingerprint(op); }
 
  private:

@@ -33,6 +33,7 @@ constexpr Spelling spellings[] = {
     {"threepass", "block_kernel", "RereadView", "softmax_threepass"},
     {"unsafe", "block_kernel", "RereadView", "softmax_unsafe"},
     {"two_launches", "", "RereadView", "softmax_online"},
+    {"unfused", "", "RereadView", ""},
     {"copy", "copy_kernel", "", ""},
 };
 
@@ -87,6 +88,7 @@ std::string traits_of(const Workload& w, const Config& config, const RowLayout& 
   flag("ragged", layout.ragged);
   flag("packed", config.get('p', 0) == 1);
   flag("loop", loop);
+  flag("early", config.get('e', 0) == 1);
   flag("async", config.get('a', 0) == 1);
   number("load_hint", config.get('h', 0));
   number("store_hint", config.get('h', 0));
@@ -205,6 +207,13 @@ Plan plan_kernel(const Workload& w, const Config& config) {
     second.function = "rowtune_second";
     plan.launches = {launch, second};
     plan.workspace_bytes = rows * plan.split * exchange_words * 4;
+  } else if (config.algorithm == "unfused") {
+    plan.source += entry(config, "rowtune_add", "rowtune::unfused_add<K>") +
+                   entry(config, "rowtune_norm", "rowtune::unfused_norm<K, rowtune::RmsNormOperation>");
+    Launch second = launch;
+    launch.function = "rowtune_add";
+    second.function = "rowtune_norm";
+    plan.launches = {launch, second};
   } else {
     plan.source += entry(config, "rowtune_kernel", fmt::format("rowtune::{}<K, Op, rowtune::{}>", how.function, view));
     plan.launches = {launch};

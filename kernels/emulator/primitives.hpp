@@ -66,6 +66,10 @@ inline int shuffle_xor(int value, int distance) {
   return static_cast<int>(
       emulator::hooks::shuffle(emulator::hooks::shuffle_xor_int, static_cast<unsigned>(value), distance));
 }
+inline float warp_max(float x) {
+  for (int d = 16; d > 0; d /= 2) x = std::fmax(x, shuffle_xor(x, d));
+  return x;
+}
 inline float shuffle_first(float value, int width) {
   return float_of(emulator::hooks::shuffle(emulator::hooks::shuffle_first_float, bits_of(value), width));
 }
@@ -101,7 +105,7 @@ inline void cluster_wait() { emulator::hooks::cluster_wait(); }
 inline void cluster_store(float* p, int rank, float value) { emulator::hooks::cluster_store(p, rank, value); }
 
 // ------------------------------------------------------------------------------------------------ global memory
-enum Hint { keep = 0, stream = 1, pass = 2 };
+enum Hint { keep = 0, stream = 1 };
 
 template <int H, class T>
 T global_load(const T* p) {

@@ -217,6 +217,14 @@ TEST(OracleCheck, MeasuresUlpsOfTheDtypeAtTheReference) {
     }
 }
 
+TEST(OracleCheck, CountsUlpsOfNormsAtTheWeightAndOfLogSoftmaxAtOne) {
+  double ulp = 0;
+  check_element(workload(Operation::layernorm), 0x1p-20, 0, 1, 4, 1, &ulp);
+  EXPECT_EQ(ulp, 2);
+  check_element(workload(Operation::log_softmax), 0x1p-22, 0, 1, 1, 1, &ulp);
+  EXPECT_EQ(ulp, 2);
+}
+
 TEST(OracleCheck, AllowsHalfAnUlpAndTheDerivedErrorOnly) {
   double ulp = 0;
   const Workload w = workload(Operation::softmax, Dtype::bf16);

@@ -67,40 +67,50 @@ TEST(Lre, IsCappedAndNaNHasNone) {
   EXPECT_EQ(lre_of(nan_value), 0);
 }
 
-TEST(MeasureOutput, FindsOneWrongElementOfASoftmax) {
+TEST(OutputErrors, FindsOneWrongElementOfASoftmax) {
   const Workload w = Workload::of(Operation::softmax, Dtype::f32, parse_shape("2x3:ld=4"));
   const std::vector<float> input = {0, 0, 0, 99, 1, 1, 1, 99};
   const float third = 1.0f / 3;
   std::vector<float> output = {third, third, third, -7, third, third, third, -7};
-  OutputErrors errors = measure_output(w, input.data(), nullptr, nullptr, nullptr, output.data());
-  EXPECT_EQ(errors.count, 6);
-  EXPECT_LE(errors.max_ulp, 0.5);
+  const OutputReference reference(w, input.data(), nullptr, nullptr, nullptr);
+  EXPECT_EQ(reference.errors_of_row(output.data(), 1).count, 3);
+  EXPECT_LE(reference.errors_of_row(output.data(), 1).max_ulp, 0.5);
   output[5] = 0.25f;
-  errors = measure_output(w, input.data(), nullptr, nullptr, nullptr, output.data());
-  EXPECT_NEAR(errors.max_relative, 0.25, 1e-6);
+  EXPECT_NEAR(reference.errors_of_row(output.data(), 1).max_relative, 0.25, 1e-6);
+  EXPECT_LE(reference.errors_of_row(output.data(), 0).max_ulp, 0.5);
   output[5] = std::numeric_limits<float>::quiet_NaN();
-  errors = measure_output(w, input.data(), nullptr, nullptr, nullptr, output.data());
-  EXPECT_EQ(errors.kind_mismatch_count, 1);
-  EXPECT_TRUE(std::isnan(errors.max_ulp));
+  EXPECT_EQ(reference.errors_of_row(output.data(), 1).kind_mismatch_count, 1);
+  EXPECT_TRUE(std::isnan(reference.errors_of_row(output.data(), 1).max_ulp));
 }
 
-TEST(MeasureOutput, KnowsWeightsBiasesAndTheRoundedResidual) {
+TEST(OutputErrors, KnowsWeightsBiasesAndTheRoundedResidual) {
   Workload w = Workload::of(Operation::layernorm, Dtype::f32, Shape::of(1, 2));
   w.options.eps = 0;
   const std::vector<float> x = {1, 3}, gamma = {2, 2}, beta = {10, 10}, y = {8, 12};
-  EXPECT_EQ(measure_output(w, x.data(), nullptr, gamma.data(), beta.data(), y.data()).max_ulp, 0);
+  EXPECT_EQ(OutputReference(w, x.data(), nullptr, gamma.data(), beta.data()).errors_of_row(y.data(), 0).max_ulp, 0);
 
   Workload fused = Workload::of(Operation::fused_add_rmsnorm, Dtype::bf16, Shape::of(1, 2));
   fused.options.eps = 0;
   // 256 + 1 rounds to 256 in bf16: the row is (256, 256) and its norm (1, 1); without the rounding it would not be.
   const auto bf = [](float v) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16); };
   const std::vector<std::uint16_t> hidden = {bf(1), bf(0)}, residual = {bf(256), bf(256)}, out = {bf(1), bf(1)};
-  EXPECT_EQ(measure_output(fused, hidden.data(), residual.data(), nullptr, nullptr, out.data()).max_ulp, 0);
+  EXPECT_EQ(
+      OutputReference(fused, hidden.data(), residual.data(), nullptr, nullptr).errors_of_row(out.data(), 0).max_ulp, 0);
 }
 
-TEST(MeasureOutput, OfNothingIsNoError) {
-  const Workload w = Workload::of(Operation::softmax, Dtype::f32, Shape::of(0, 5));
-  EXPECT_EQ(measure_output(w, nullptr, nullptr, nullptr, nullptr, nullptr).count, 0);
+// A norm's output passes through 0, where an error of the usual size would be any number of ulps.
+TEST(OutputErrors, CountsUlpsOfNormsAtTheWeightAndOfLogSoftmaxAtOne) {
+  Workload w = Workload::of(Operation::layernorm, Dtype::f32, Shape::of(1, 3));
+  w.options.eps = 0;
+  const std::vector<float> x = {-1, 0, 1}, gamma = {4, 4, 4}, beta = {0, 0, 0};
+  const auto right = static_cast<float>(4 * std::sqrt(1.5L));
+  const std::vector<float> y = {-right, 0x1p-20f, right};
+  EXPECT_NEAR(OutputReference(w, x.data(), nullptr, gamma.data(), beta.data()).errors_of_row(y.data(), 0).max_ulp, 2,
+              0.5);
+  const Workload log = Workload::of(Operation::log_softmax, Dtype::f32, Shape::of(1, 2));
+  const std::vector<float> logits = {50, 0}, got = {0x1p-22f, -50};
+  EXPECT_NEAR(OutputReference(log, logits.data(), nullptr, nullptr, nullptr).errors_of_row(got.data(), 0).max_ulp, 2,
+              0.01);
 }
 
 MomentsReference moments_with(double kappa, std::int64_t n) {

@@ -80,7 +80,7 @@ int best_command(const Arguments& arguments) {
     throw NotFoundError(fmt::format("nothing tuned for{} in {}; tune it with: {}",
                                     asked_for(line).empty() ? " anything" : asked_for(line), line.database(),
                                     how_to_tune(line)));
-  print(best_sheet(rows, query.top > 1), format);
+  print(best_sheet(rows, query.top > 1, database.baselines(query)), format);
   return exit_done;
 }
 

@@ -37,7 +37,8 @@ CommandLine describe() {
       "dtype", po::value<std::string>()->default_value("all")->value_name("DTYPE,DTYPE"),
       "all, or some of f32, f16, bf16")(
       "shapes", po::value<std::string>()->default_value("quick")->value_name("SHAPES"),
-      "quick (a minute anywhere), llm (the layers of today's language models), RxC,RxC... or a file with one shape a "
+      "quick (a minute anywhere), llm (the layers of today's language models), cliffs (beside each power of two), "
+      "RxC,RxC... or a file with one shape a "
       "line")("regime", po::value<std::string>()->default_value("cold")->value_name("REGIME"),
               "cold (inputs from memory), warm (from cache) or overlapped")(
       "budget", po::value<std::string>()->value_name("TIME"),

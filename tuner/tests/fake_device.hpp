@@ -36,6 +36,7 @@ class FakeDevice : public Device {
     }
   }
   std::unique_ptr<Bench> open(const Workload& workload) override;
+  void compute(const Workload&, const Config&, const HostTensors&) override {}
 
   /// us per launch of a config; `noise(n)` multiplies the n-th sample.
   std::map<std::string, double> times;

@@ -52,8 +52,8 @@ TEST(Presets, LlmHoldsTheShapesOfEachOperation) {
   EXPECT_EQ(scores, llm.of(Operation::log_softmax));
   EXPECT_EQ(norms, llm.of(Operation::layernorm));
   EXPECT_EQ(norms, llm.of(Operation::fused_add_rmsnorm));
-  EXPECT_EQ(scores.size(), 6u + 16u + 2u + 4u);  // attention rows, logits, two single ones, odd sizes
-  EXPECT_EQ(norms.size(), 24u + 4u + 4u);        // hidden sizes, four more, odd sizes
+  EXPECT_EQ(scores.size(), 6u + 4u + 16u + 2u + 4u);  // attention rows, long ones, logits, two single ones, odd sizes
+  EXPECT_EQ(norms.size(), 24u + 5u + 4u);             // hidden sizes, five more, odd sizes
   for (auto [r, c] : {std::pair{1048576, 16}, {4096, 1000}, {256, 152064}, {64, 50000}, {1, 1048576}, {8192, 1153}})
     EXPECT_TRUE(has(scores, r, c)) << r << "x" << c;
   for (auto [r, c] : {std::pair{1, 2048}, {16, 7168}, {8192, 16384}, {65536, 256}, {512, 131072}, {4097, 1023}})
@@ -61,8 +61,16 @@ TEST(Presets, LlmHoldsTheShapesOfEachOperation) {
   EXPECT_FALSE(has(norms, 64, 50000));
 }
 
+TEST(Presets, CliffsStandBesideEachPowerOfTwo) {
+  const auto shapes = ShapeSet::parse("cliffs").of(Operation::softmax);
+  EXPECT_EQ(shapes.size(), 14u * 3u + 2u);
+  for (auto [r, c] :
+       {std::pair{2097152, 16}, {32800, 1023}, {32768, 1024}, {32736, 1025}, {29127, 1152}, {255, 131073}})
+    EXPECT_TRUE(has(shapes, r, c)) << r << "x" << c;
+}
+
 TEST(Presets, CopyHoldsTheCeilingOfEveryShape) {
-  for (const char* name : {"quick", "llm"}) {
+  for (const char* name : {"quick", "llm", "cliffs"}) {
     const ShapeSet set = ShapeSet::parse(name);
     const auto copies = set.of(Operation::copy);
     for (Operation op : all_operations()) {
@@ -91,7 +99,7 @@ TEST(ShapeList, RefusesWhatIsNoShape) {
 }
 
 TEST(ShapeList, UnknownWordNamesThePresets) {
-  EXPECT_NE(message_of("quik").find("quick, llm"), std::string::npos);
+  EXPECT_NE(message_of("quik").find("quick, llm, cliffs"), std::string::npos);
   EXPECT_THROW(ShapeSet::parse("quik"), UsageError);
 }
 

@@ -116,6 +116,14 @@ ROWTUNE_FUNCTION Moments<F> moments_merge(Moments<F> a, Moments<F> b) {
   return {count, mean, M::fma(delta * delta, share * M::from_count(a.count), m2)};
 }
 
+/// M2 of a state about another mean, that of the union: one side of an n-ary merge (count and mean of the union first,
+/// then the sum of these; Chan, Golub & LeVeque 1983, for any number of parts).
+template <class F, class M>
+ROWTUNE_FUNCTION F moments_about(Moments<F> state, F mean) {
+  const F delta = state.mean - mean;
+  return M::fma(delta * delta, M::from_count(state.count), state.m2);
+}
+
 /// The variance a kernel uses is never negative; `v < 0 ? 0 : v` keeps a NaN.
 template <class F>
 ROWTUNE_FUNCTION F clamp_variance(F v) {

@@ -31,17 +31,31 @@ struct Exchange {
   ROWTUNE_DEVICE void put(u64* slot, unsigned value) const {
     exchange_store(slot, (static_cast<u64>(tag) << 32) | value);
   }
-  /// Waits for the value of this launch. Bounded: a launch that breaks the residency rule ends with an error.
-  ROWTUNE_DEVICE unsigned get(const u64* slot) const {
+  /// Waits for the values of this launch in slots first, first + step, ... below `count`, each of `Words` words. All
+  /// are asked for at once: a look costs one way to the L2 and back, however many slots a lane has. Bounded: a launch
+  /// that breaks the residency rule ends with an error.
+  template <int Slots, int Words>
+  ROWTUNE_DEVICE void get(const u64* slots, int first, int step, int count, unsigned (&values)[Slots][Words]) const {
     for (unsigned looks = 0; looks < 10u * 1000 * 1000; ++looks) {
-      const u64 word = exchange_load(slot);
-      if (static_cast<unsigned>(word >> 32) == tag) return static_cast<unsigned>(word);
+      bool all = true;
+#pragma unroll
+      for (int i = 0; i < Slots; ++i) {
+        const int slot = first + i * step;
+#pragma unroll
+        for (int w = 0; w < Words; ++w) {
+          if (slot >= count) break;
+          const u64 word = exchange_load(slots + slot * Words + w);
+          all = all && static_cast<unsigned>(word >> 32) == tag;
+          values[i][w] = static_cast<unsigned>(word);
+        }
+      }
+      if (all) return;
       spin_pause();
     }
     give_up();
-    return 0;
   }
-  /// By one thread of each block, after its last use. The last block to leave opens the next launch.
+  /// By one thread of each block, after its last use (before it writes its outputs, which then hide the latency). The
+  /// last block to leave opens the next launch.
   ROWTUNE_DEVICE void leave() const {
     if (counter_add(&header->left, 1) == grid_blocks() - 1) {
       counter_store(&header->left, 0);

@@ -8,10 +8,11 @@
 
 namespace rowtune {
 
-template <class Op, class View, class Team>
-ROWTUNE_DEVICE void finish_row(const RowArgs& a, View& view, Team& team) {
-  const auto known = Op::reduce(a, view, team);
-  view.write([&](float(&x)[View::V], const auto& mask) { Op::template apply<View>(a, known, x, mask); });
+/// Every element of the row becomes an output.
+template <class Op, class View, class Known, class Weights>
+ROWTUNE_DEVICE void write_row(const RowArgs& a, View& view, const Known& known, const Weights& weights) {
+  view.write(
+      [&](float(&x)[View::V], const auto& mask, int n) { Op::template apply<View>(a, known, weights, n, mask, x); });
 }
 
 /// Very short to medium rows: 32 / rows_per_warp lanes a row, K::vectors vectors a lane.
@@ -21,14 +22,17 @@ ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
   using View = ViewOf<K, Team, Op::fill>;
   constexpr int rows_per_block = K::block / 32 * K::rows_per_warp;
   Team team;
+  Weights<K, Team> weights;
+  if constexpr (!K::ragged) weights.load(a, 0, team);
   for (i64 first = static_cast<i64>(block_index()) * rows_per_block; first < a.rows;
        first += static_cast<i64>(grid_blocks()) * rows_per_block) {
     const i64 row = first + thread_index() / Team::lanes;
     // Lanes past the last row take part in the shuffles, with an empty row.
     RowArgs mine = a;
     if (row >= a.rows) mine.cols = 0;
+    if constexpr (K::ragged) weights.load(mine, row < a.rows ? row : 0, team);
     View view(mine, row < a.rows ? row : 0, team);
-    finish_row<Op>(mine, view, team);
+    write_row<Op>(mine, view, Op::reduce(mine, view, team), weights);
     if constexpr (!K::loop) break;
   }
 }
@@ -38,9 +42,12 @@ template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void block_kernel(const RowArgs& a) {
   using Team = BlockTeam<K>;
   Team team;
+  Weights<K, Team> weights;
+  if constexpr (!K::ragged) weights.load(a, 0, team);
   for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
+    if constexpr (K::ragged) weights.load(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
-    finish_row<Op>(a, view, team);
+    write_row<Op>(a, view, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }
 }
@@ -50,9 +57,12 @@ template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   using Team = ClusterTeam<K>;
   Team team;
+  Weights<K, Team> weights;
+  if constexpr (!K::ragged) weights.load(a, 0, team);
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
+    if constexpr (K::ragged) weights.load(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
-    finish_row<Op>(a, view, team);
+    write_row<Op>(a, view, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }
   team.leave();
@@ -63,13 +73,19 @@ template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void split_kernel(const RowArgs& a) {
   using Team = SplitTeam<K>;
   Team team(a.workspace, a.rows);
+  Weights<K, Team> weights;
+  if constexpr (!K::ragged) weights.load(a, 0, team);
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     team.begin(row);
+    if constexpr (K::ragged) weights.load(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
-    finish_row<Op>(a, view, team);
-    if constexpr (!K::loop) break;
+    const auto known = Op::reduce(a, view, team);
+    const bool last = !K::loop || row + grid_blocks() / K::split >= a.rows;
+    if (last && thread_index() == 0) team.exchange.leave();
+    write_row<Op>(a, view, known, weights);
+    if (last) return;
   }
-  if (thread_index() == 0) team.exchange.leave();
+  if (thread_index() == 0) team.exchange.leave();  // never had a row
 }
 
 /// A team whose parts are merged by a second launch.
@@ -116,9 +132,30 @@ ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
   }
   const auto known = Op::known_of(a, whole.template over_lanes<32>());
   RereadView<K, Team, Op::fill> view(a, row, team);
-  view.write([&](float(&x)[K::vector], const auto& mask) {
-    Op::template apply<RereadView<K, Team, Op::fill>>(a, known, x, mask);
-  });
+  write_row<Op>(a, view, known, Weights<K, Team>());
+}
+
+/// fused_add_rmsnorm, unfused, first of two launches: the new residual of the whole tensor.
+template <class K>
+ROWTUNE_DEVICE void unfused_add(const RowArgs& a) {
+  BlockTeam<K> team;
+  for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
+    RereadView<K, BlockTeam<K>, fill_zero> view(a, row, team);
+    view.each([](const auto&, const auto&) {});  // the first look at a row stores it
+  }
+}
+template <class K>
+struct WithoutResidual : K {
+  static constexpr bool adds_residual = false;
+};
+/// Second launch: rmsnorm of the new residual, which is read back from memory.
+template <class K, template <class> class RmsNorm>
+ROWTUNE_DEVICE void unfused_norm(const RowArgs& a) {
+  using Plain = WithoutResidual<K>;
+  RowArgs sums = a;
+  sums.input = a.residual_out;
+  sums.input_stride = a.residual_out_stride;
+  block_kernel<Plain, RmsNorm<Plain>, RereadView>(sums);
 }
 
 /// copy: a contiguous matrix is one long row that all blocks share; otherwise each block copies rows of its own.

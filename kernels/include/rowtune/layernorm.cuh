@@ -5,7 +5,7 @@
 //   reduce(args, view, team)      what the whole team knows of the row
 //   partial(args, view, team)     the part of that which one warp knows, and
 //   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
-//   apply(args, known, x, mask)   a vector of inputs becomes a vector of outputs
+//   apply(args, known, weights, n, mask, x)   the thread's n-th vector of inputs becomes outputs
 
 #include "rowtune/teams.cuh"
 #include "rowtune/views.cuh"
@@ -95,11 +95,11 @@ struct LayerNormOperation {
     return known_of(a, whole.value.mean, quotient(whole.value.m2, columns(a)));
   }
 
-  template <class View, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, float (&x)[V], const Mask& mask) {
+  template <class View, class Weights, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n,
+                                   const Mask& mask, float (&x)[V]) {
     float weight[V], bias[V];
-    if constexpr (K::weight) read_weights<K>(a.weight, mask, weight);
-    if constexpr (K::bias) read_weights<K>(a.bias, mask, bias);
+    weights.get(a, n, mask, weight, bias);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float normal = (x[j] - known.mean) * known.rstd;

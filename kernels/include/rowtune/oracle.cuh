@@ -181,7 +181,7 @@ ROWTUNE_DEVICE void check_rows(const OracleArgs& a) {
       const double error = got > want ? got - want : want - got;
       bool right = error <= tolerance_of(kind, dtype, want, spread, scale, a.depth);
       if (a.residual_out.base && !(stored_value<T>(a.residual_out, row, c) == x)) right = false;
-      const double ulps = error / ulp_at(dtype, want);
+      const double ulps = error / ulp_at(dtype, error_size(kind, want, scale));
       if (ulps > worst_ulp) worst_ulp = ulps;
       if (!right) {
         atomicAdd(&a.result->wrong, 1ULL);

@@ -36,6 +36,19 @@ ROWTUNE_DEVICE int shuffle_xor(int value, int distance) { return __shfl_xor_sync
 /// The value of the first lane of this group of `width` lanes.
 ROWTUNE_DEVICE float shuffle_first(float value, int width) { return __shfl_sync(0xffffffffu, value, 0, width); }
 ROWTUNE_DEVICE int shuffle_first(int value, int width) { return __shfl_sync(0xffffffffu, value, 0, width); }
+/// The largest value of the 32 lanes, none of which is a NaN. From sm_80 on one instruction on integers of the same
+/// order.
+ROWTUNE_DEVICE float warp_max(float x) {
+#if __CUDA_ARCH__ >= 800
+  const int bits = __float_as_int(x);
+  const int most = __reduce_max_sync(0xffffffffu, bits ^ ((bits >> 31) & 0x7fffffff));
+  return __int_as_float(most ^ ((most >> 31) & 0x7fffffff));
+#else
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) x = fmaxf(x, shuffle_xor(x, d));
+  return x;
+#endif
+}
 
 // ------------------------------------------------------------------------------------------------------- blocks
 ROWTUNE_DEVICE void block_barrier() { __syncthreads(); }
@@ -80,18 +93,9 @@ ROWTUNE_DEVICE void cluster_store(float* p, int rank, float value) {
 }
 
 // ------------------------------------------------------------------------------------------------ global memory
-/// Cache hints: `keep` the default; `stream` for data touched once, so that it leaves the caches first; `pass` for
-/// loads that leave the L1 to others (weights), its stores are plain.
-enum Hint { keep = 0, stream = 1, pass = 2 };
+/// Cache hints: `keep` the default; `stream` for data touched once, so that it leaves the caches first.
+enum Hint { keep = 0, stream = 1 };
 
-ROWTUNE_DEVICE Words4 load_past_l1(const Words4* p) {
-  Words4 v;
-  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
-               : "l"(p)
-               : "memory");
-  return v;
-}
 template <int H>
 ROWTUNE_DEVICE unsigned short global_load(const unsigned short* p) {
   return H == stream ? __ldcs(p) : *p;
@@ -108,7 +112,6 @@ ROWTUNE_DEVICE Words2 global_load(const Words2* p) {
 }
 template <int H>
 ROWTUNE_DEVICE Words4 global_load(const Words4* p) {
-  if constexpr (H == pass) return load_past_l1(p);
   const uint4* q = reinterpret_cast<const uint4*>(p);
   const uint4 v = H == stream ? __ldcs(q) : *q;
   return {{v.x, v.y, v.z, v.w}};

@@ -5,7 +5,7 @@
 //   reduce(args, view, team)      what the whole team knows of the row
 //   partial(args, view, team)     the part of that which one warp knows, and
 //   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
-//   apply(args, known, x, mask)   a vector of inputs becomes a vector of outputs
+//   apply(args, known, weights, n, mask, x)   the thread's n-th vector of inputs becomes outputs
 
 #include "rowtune/teams.cuh"
 #include "rowtune/views.cuh"
@@ -43,10 +43,11 @@ struct RmsNormOperation {
     return known_of(a, team.across(partial(a, view, team)));
   }
 
-  template <class View, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, float (&x)[V], const Mask& mask) {
-    float weight[V];
-    if constexpr (K::weight) read_weights<K>(a.weight, mask, weight);
+  template <class View, class Weights, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n,
+                                   const Mask& mask, float (&x)[V]) {
+    float weight[V], none[V];
+    weights.get(a, n, mask, weight, none);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float normal = x[j] * known.rstd;

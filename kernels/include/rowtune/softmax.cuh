@@ -5,7 +5,7 @@
 //   reduce(args, view, team)      what the whole team knows of the row
 //   partial(args, view, team)     the part of that which one warp knows, and
 //   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
-//   apply(args, known, x, mask)   a vector of inputs becomes a vector of outputs
+//   apply(args, known, weights, n, mask, x)   the thread's n-th vector of inputs becomes outputs
 //
 // Methods, naive to best: without the max (unsafe: exp overflows), three passes (max, sum, output: two merges),
 // online (one look keeps max and sum together), folded (the max of a warp first, then its sum: for cached rows, where
@@ -120,8 +120,9 @@ struct SoftmaxOperation {
     }
   }
 
-  template <class View, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs&, const Known& known, float (&x)[V], const Mask&) {
+  template <class View, class Weights, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs&, const Known& known, const Weights&, int, const Mask&,
+                                   float (&x)[V]) {
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       if constexpr (Log)

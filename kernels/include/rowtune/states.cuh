@@ -21,12 +21,16 @@ struct DeviceMath {
   static ROWTUNE_DEVICE float from_count(long long n) { return static_cast<float>(n); }
 };
 
-/// Maximum over aligned groups of `Lanes` lanes; every lane gets it.
+/// Maximum over aligned groups of `Lanes` lanes; every lane gets it. x is not a NaN.
 template <int Lanes>
 ROWTUNE_DEVICE float lanes_max(float x) {
+  if constexpr (Lanes == 32) {
+    return warp_max(x);
+  } else {
 #pragma unroll
-  for (int d = Lanes / 2; d > 0; d /= 2) x = larger(x, shuffle_xor(x, d));
-  return x;
+    for (int d = Lanes / 2; d > 0; d /= 2) x = larger(x, shuffle_xor(x, d));
+    return x;
+  }
 }
 template <int Lanes>
 ROWTUNE_DEVICE float lanes_sum(float x) {
@@ -113,14 +117,14 @@ struct MomentsState {
   static ROWTUNE_DEVICE MomentsState merge(MomentsState a, MomentsState b) {
     return {moments_merge<float, Math>(a.value, b.value)};
   }
-  /// Chan's merge is not commutative bit for bit: the first lane's result is everybody's.
+  /// n-ary: count and mean of the union first, then every M2 moved to that mean. No division but one, and sums over
+  /// lanes are the same bits in every lane.
   template <int Lanes>
   ROWTUNE_DEVICE MomentsState over_lanes() const {
-    Moments<float> m = value;
-#pragma unroll
-    for (int d = Lanes / 2; d > 0; d /= 2)
-      m = moments_merge<float, Math>(m, {shuffle_xor(m.count, d), shuffle_xor(m.mean, d), shuffle_xor(m.m2, d)});
-    return {{shuffle_first(m.count, Lanes), shuffle_first(m.mean, Lanes), shuffle_first(m.m2, Lanes)}};
+    const int count = lanes_sum<Lanes>(value.count);
+    const float sum = lanes_sum<Lanes>(Math::from_count(value.count) * value.mean);
+    const float mean = count == 0 ? 0.0f : quotient(sum, Math::from_count(count));
+    return {{count, mean, lanes_sum<Lanes>(value.count == 0 ? 0.0f : moments_about<float, Math>(value, mean))}};
   }
 };
 

@@ -134,13 +134,13 @@ struct SplitTeam {
       for (int i = 0; i < State::words; ++i) exchange.put(slots + part() * State::words + i, mine.word(i));
     }
     if (thread_index() < 32) {
+      constexpr int each = (K::split + 31) / 32;  // slots of a lane
+      unsigned seen[each][State::words];
+      exchange.get(slots, thread_index(), 32, K::split, seen);
       State state = State::empty();
-      for (int from = thread_index(); from < K::split; from += 32) {
-        unsigned w[State::words];
 #pragma unroll
-        for (int i = 0; i < State::words; ++i) w[i] = exchange.get(slots + from * State::words + i);
-        state = State::merge(state, State::of(w));
-      }
+      for (int i = 0; i < each; ++i)
+        if (thread_index() + 32 * i < K::split) state = State::merge(state, State::of(seen[i]));
       state = state.template over_lanes<32>();
       if constexpr (BlockTeam<K>::warps == 1) return state;
       if (thread_index() == 0) {

@@ -30,6 +30,14 @@ ROWTUNE_FUNCTION double ulp_at(int dtype, double v) {
 
 enum ToleranceKind { tolerance_exact = 0, tolerance_softmax = 1, tolerance_log_softmax = 2, tolerance_norm = 3 };
 
+/// The size whose ulp errors are counted in: |reference|, but at least 1 for log_softmax and `scale` for the norms:
+/// their outputs pass through 0, and their errors do not.
+ROWTUNE_FUNCTION double error_size(int kind, double reference, double scale) {
+  const double size = reference < 0 ? -reference : reference;
+  const double least = kind == tolerance_log_softmax ? 1 : kind == tolerance_norm ? scale : 0;
+  return size < least ? least : size;
+}
+
 /// spread: softmax, log_softmax: max - min of the finite inputs of the row; norms: rms * rstd of the row.
 /// scale: norms: |weight|; otherwise ignored.
 ROWTUNE_FUNCTION double tolerance_of(int kind, int dtype, double reference, double spread, double scale, double h) {
@@ -39,8 +47,8 @@ ROWTUNE_FUNCTION double tolerance_of(int kind, int dtype, double reference, doub
   const double range = spread < 100 ? spread : 100;
   double error = 0;
   if (kind == tolerance_softmax) error = 4 * u * (h + range) * size;
-  if (kind == tolerance_log_softmax) error = 4 * u * (h + range) * (size < 1 ? 1 : size);
-  if (kind == tolerance_norm) error = 4 * u * (1 + h * spread) * (size < scale ? scale : size);
+  if (kind == tolerance_log_softmax) error = 4 * u * (h + range) * error_size(kind, reference, scale);
+  if (kind == tolerance_norm) error = 4 * u * (1 + h * spread) * error_size(kind, reference, scale);
   // 2^-126: results below it may be flushed to zero by the fast exponential.
   return error + 0.5 * ulp_at(dtype, reference) + 1.1754943508222875e-38;
 }

@@ -3,8 +3,8 @@
 // dtype, or as floats), in shared memory, or nowhere: read again from the L2.
 //
 // Every view offers `each(f)`: f(values, mask) for each of the thread's vectors, absent elements neutral;
-// `max()`: the largest of the thread's elements, NaN ignored; and `write(f)`: f(values, mask) turns a vector into
-// outputs, which are stored.
+// `max()`: the largest of the thread's elements, NaN ignored; and `write(f)`: f(values, mask, n) turns the thread's
+// n-th vector (0 where the row is read again) into outputs, which are stored.
 
 #include "rowtune/rows.cuh"
 
@@ -86,7 +86,7 @@ struct PackedView {
     for (int n = 0; n < K::vectors; ++n) {
       float x[V];
       forget_unpacked(data[n], opaque).unpack(x);
-      f(x, row.geometry.mask(n * Team::size + rank));
+      f(x, row.geometry.mask(n * Team::size + rank), n);
       row.write(n * Team::size + rank, x);
     }
   }
@@ -122,7 +122,7 @@ struct FloatView {
   ROWTUNE_DEVICE void write(Output f) {
 #pragma unroll
     for (int n = 0; n < K::vectors; ++n) {
-      f(data[n], row.geometry.mask(n * Team::size + rank));
+      f(data[n], row.geometry.mask(n * Team::size + rank), n);
       row.write(n * Team::size + rank, data[n]);
     }
   }
@@ -186,7 +186,7 @@ struct SharedView {
     for (int n = 0; n < K::vectors; ++n) {
       float x[V];
       Vec<typename K::Element, V>{shared_load(slots + n * K::block)}.unpack(x);
-      f(x, row.geometry.mask(n * Team::size + rank));
+      f(x, row.geometry.mask(n * Team::size + rank), n);
       row.write(n * Team::size + rank, x);
     }
   }
@@ -239,7 +239,7 @@ struct RereadView {
   template <class Output>
   ROWTUNE_DEVICE void write(Output f) {
     walk<true>([&](float(&x)[V], i64 i) {
-      f(x, row.geometry.mask(i));
+      f(x, row.geometry.mask(i), 0);
       row.write(i, x);
     });
   }
