@@ -55,12 +55,15 @@ reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks,
   sheet.heads.push_back(column("best_other_us", "its time", reports::Style::time));
   sheet.heads.push_back(column("speedup_over_other", "speedup", reports::Style::ratio));
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<reports::Cell>& cells = sheet.rows[i];
+    cells.resize(sheet.heads.size());  // not known
     const auto found = fastest.find({rows[i].device_model, rows[i].workload()});
-    const db::Baseline* other = found == fastest.end() ? nullptr : found->second;
-    sheet.rows[i].push_back(other ? reports::Cell(other->impl) : reports::Cell());
-    sheet.rows[i].push_back(other ? reports::Cell(other->time_us) : reports::Cell());
-    sheet.rows[i].push_back(other && rows[i].time_us ? reports::Cell(other->time_us / *rows[i].time_us)
-                                                     : reports::Cell());
+    if (found == fastest.end()) continue;
+    const db::Baseline& other = *found->second;
+    const std::size_t first = cells.size() - 3;
+    cells[first] = other.impl;
+    cells[first + 1] = other.time_us;
+    if (rows[i].time_us) cells[first + 2] = other.time_us / *rows[i].time_us;
   }
   return sheet;
 }

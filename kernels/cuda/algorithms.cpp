@@ -28,6 +28,26 @@ bool is_softmax(Operation op) { return op == Operation::softmax || op == Operati
 // ------------------------------------------------------------------------------------------------------- axes
 
 Axis block_sizes(std::vector<int> values) { return {'b', "block_size", "threads of a block", std::move(values)}; }
+/// Powers of two, and sizes that hold the row in 1 to 4 vectors a thread where the powers of two would leave a tenth or
+/// more of the threads without work.
+Axis fitting_block_sizes(const Workload& w, std::vector<int> values) {
+  const std::int64_t vectors = row_layout(w, widest_vector(w.dtype)).vectors;
+  const auto idle = [&](std::int64_t block) {
+    const std::int64_t each = (vectors + block - 1) / block;
+    return 1.0 - static_cast<double>(vectors) / static_cast<double>(each * block);
+  };
+  for (int each = 1; each <= 4; ++each) {
+    const std::int64_t block = (vectors + each * 32 - 1) / (each * 32) * 32;
+    if (block < 64 || block > 1024) continue;
+    double least = 1;
+    for (const int b : {64, 128, 256, 512, 1024})
+      if (const std::int64_t mine = (vectors + b - 1) / b; mine == each || mine == each + 1)
+        least = std::min(least, idle(b));
+    if (idle(block) + 0.1 <= least && std::find(values.begin(), values.end(), block) == values.end())
+      values.push_back(static_cast<int>(block));
+  }
+  return block_sizes(std::move(values));
+}
 Axis rows_per_warp(std::vector<int> values) {
   return {'r', "rows_per_warp", "rows a warp works on at once", std::move(values)};
 }
@@ -158,6 +178,9 @@ const Constraint busy_threads =
                  : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
     });
 
+const Constraint early_aligned =
+    must("early_aligned", "weights wait in registers only where every row starts at a vector boundary",
+         [](auto& w, auto&, auto& c) { return c.get('e', 0) == 0 || !row_layout(w, c.vector_width()).ragged; });
 const Constraint early_weights =
     worth("early_weights", "weights wait in registers where a thread has at most 4 vectors, and only if there are any",
           [](auto& w, auto&, auto& c) {
@@ -169,8 +192,8 @@ const Constraint persistent_weights =
           [](auto& w, auto& d, auto& c) {
             const int g = c.get('g', 0);
             return g == 0 || (c.get('e', 0) == 1 && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
-                              !row_layout(w, c.vector_width()).ragged && g * c.block_size() <= d.max_threads_per_unit &&
-                              g * c.block_size() >= 512 && w.shape.rows * c.split_count() >= 2 * g * d.units);
+                              g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
+                              w.shape.rows * c.split_count() >= 2 * g * d.units);
           });
 
 const Constraint few_rows =
@@ -257,7 +280,7 @@ Algorithm lanes() {
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                       early_weights})};
+                       early_aligned, early_weights})};
 }
 
 Algorithm block() {
@@ -266,7 +289,7 @@ Algorithm block() {
           true,
           reductions,
           [](const Workload& w, const DeviceInfo&) {
-            std::vector<Axis> axes{block_sizes({64, 128, 256, 512, 1024}),
+            std::vector<Axis> axes{fitting_block_sizes(w, {64, 128, 256, 512, 1024}),
                                    rows_per_warp({1}),
                                    vector_widths(w),
                                    splits({1}),
@@ -279,7 +302,7 @@ Algorithm block() {
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
-                       bound_fits, at_least(256), early_weights, persistent_weights})};
+                       bound_fits, at_least(256), early_aligned, early_weights, persistent_weights})};
 }
 
 Algorithm shared() {
@@ -311,7 +334,7 @@ Algorithm cluster() {
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_weights,
+                       busy_threads, bound_fits, at_least(16384), early_aligned, early_weights, persistent_weights,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};
@@ -346,7 +369,7 @@ Algorithm split() {
             return axes;
           },
           with_common({resident, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                       at_least(8192), few_rows, early_weights,
+                       at_least(8192), few_rows, early_aligned, early_weights,
                        worth("hinted", "loads marked as touched once",
                              [](auto&, auto&, auto& c) { return c.get('h', 1) == 1 || c.get('x', 1) == 0; })})};
 }

@@ -110,12 +110,17 @@ TEST_F(KernelErrors, EveryOperationAndLayoutIsWithinReach) {
     for (Dtype dtype : {Dtype::f16, Dtype::bf16}) tuned(Workload::of(op, dtype, parse_shape("3x65:ld=67:off=1")));
   db::Database database = open();
   EXPECT_EQ(measure_kernels(*device_, database, {}, quiet).failed, 0);
+  bool unsafe_failed = false;
   for (const db::AccuracyRow& row : database.accuracy()) {
     const db::Accuracy& a = row.accuracy;
+    if (!row.eligible) {
+      unsafe_failed |= !a.max_error_ulp.has_value() && a.input == "sd 10, all below -88";  // 0 / 0
+      continue;
+    }
     ASSERT_TRUE(a.max_error_ulp.has_value()) << to_string(a.key.workload) << ' ' << a.key.config << ' ' << a.input;
-    if (!row.eligible) continue;
     EXPECT_LT(*a.max_error_ulp, 1) << to_string(a.key.workload) << ' ' << a.key.config << ' ' << a.input;
   }
+  EXPECT_TRUE(unsafe_failed);
 }
 
 /// Computes like the cpu, but one element of each row by one per cent too large.

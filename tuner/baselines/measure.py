@@ -5,8 +5,9 @@
     rowtune baseline others.jsonl
 
 The method is rowtune's (kernels/cuda/cuda_bench.cpp): CUDA graphs of many launches, the median of replays; in the regime
-`cold` inputs, weights and outputs rotate through slots that together hold five times the L2. Outputs that a library
-allocates itself are kept until the graph is complete, so no address comes again within a graph. What a library does
+`cold` inputs, weights and outputs rotate through slots that together hold five times the L2, or, where a thousand slots
+hold less, another buffer is read before each replay. Outputs that a library allocates itself are kept until the graph is
+complete, so no address comes again within a graph. What a library does
 not offer, or refuses, is said on standard error and left out. Each result is checked against fp32 PyTorch first.
 """
 
@@ -167,9 +168,10 @@ def time_one(run, op, dtype, rows, cols, regime, replays):
     wanted = max(4, min(1000, int(1000 / estimate) + 1))
     if regime == "cold":
         slots = max(2, min(1000, math.ceil(5 * properties.L2_cache_size / bytes_moved)))
-        launches = math.ceil(max(wanted, slots) / slots) * slots
+        flush = slots * bytes_moved < 5 * properties.L2_cache_size  # the slots do not push each other out
+        launches = slots if flush else math.ceil(max(wanted, slots) / slots) * slots
     else:
-        slots, launches = 1, wanted
+        slots, launches, flush = 1, wanted, False
     tensors = [slot(op, dtype, rows, cols, i) for i in range(slots)]
     check = {k: v.clone() for k, v in tensors[0].items()}
     if not right(op, run(check), tensors[0], dtype):
@@ -183,9 +185,12 @@ def time_one(run, op, dtype, rows, cols, regime, replays):
             out = run(tensors[i % slots])
             if regime == "cold":
                 keep.append(out)
+    scratch = torch.ones(properties.L2_cache_size // 2, dtype=torch.float32, device="cuda") if flush else None
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     samples = []
     for i in range(replays + 3):
+        if flush:
+            scratch.sum()
         start.record()
         graph.replay()
         stop.record()

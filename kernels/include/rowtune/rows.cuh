@@ -188,49 +188,55 @@ ROWTUNE_DEVICE Words4 shifted(const Words4& a, const Words4& b, int elements) {
   return v;
 }
 
-/// Weights or biases of a vector's columns; the array starts at a vector boundary unless K::ragged.
+/// Weights or biases of a vector's columns as floats; the array starts at a vector boundary unless K::ragged.
 /// Ragged rows of 16-bit elements find them in two aligned vectors, shifted by the row's head.
 template <class K, class Index>
-ROWTUNE_DEVICE Vec<typename K::Element, K::vector> fetch_weights(const void* weights, const Mask<K, Index>& mask) {
+ROWTUNE_DEVICE void read_weights(const void* weights, const Mask<K, Index>& mask, float (&w)[K::vector]) {
   using T = typename K::Element;
   constexpr int V = K::vector;
   const char* p = static_cast<const char*>(weights) + static_cast<i64>(mask.first) * T::bytes;
   const int behind = K::ragged ? static_cast<int>(reinterpret_cast<u64>(p) % (V * T::bytes)) : 0;
-  if (mask.whole && behind == 0) return load_vector<T, V, keep>(p);
+  if (mask.whole && behind == 0) {
+    load_vector<T, V, keep>(p).unpack(w);
+    return;
+  }
   if constexpr (T::bytes == 2 && V == 8) {
     const char* aligned = p - behind;
     const char* end = static_cast<const char*>(weights) + static_cast<i64>(mask.cols) * T::bytes;
-    if (mask.whole && aligned >= static_cast<const char*>(weights) && aligned + 32 <= end)
-      return {shifted(global_load<keep>(reinterpret_cast<const Words4*>(aligned)),
-                      global_load<keep>(reinterpret_cast<const Words4*>(aligned + 16)), behind / T::bytes)};
+    if (mask.whole && aligned >= static_cast<const char*>(weights) && aligned + 32 <= end) {
+      const Vec<T, V> v{shifted(global_load<keep>(reinterpret_cast<const Words4*>(aligned)),
+                                global_load<keep>(reinterpret_cast<const Words4*>(aligned + 16)), behind / T::bytes)};
+      v.unpack(w);
+      return;
+    }
   }
   using Scalar = typename ScalarWord<T>::type;
-  Vec<T, V> v = filled_vector<T, V, fill_zero>();
 #pragma unroll
-  for (int j = 0; j < V; ++j)
-    if (mask.valid(j)) set_element(v, j, global_load<keep>(reinterpret_cast<const Scalar*>(p + j * T::bytes)));
-  return v;
+  for (int j = 0; j < V; ++j) {
+    Vec<T, 1> one = filled_vector<T, 1, fill_zero>();
+    if (mask.valid(j)) one.words = global_load<keep>(reinterpret_cast<const Scalar*>(p + j * T::bytes));
+    w[j] = one.get(0);
+  }
 }
 
-/// What the norms multiply and add, for a thread's vectors. K::early: loaded into registers before the row is reduced,
-/// so that their latency is not behind the reduction's, and once for all rows of a thread where rows are not ragged.
+/// What the norms multiply and add, for a thread's vectors. K::early (rows that are not ragged): loaded into registers
+/// before a row is reduced, so that their latency is not behind the reduction's, and once for all rows of a thread.
 template <class K, class Team>
 struct Weights {
   using Packed = Vec<typename K::Element, K::vector>;
   static constexpr bool held = K::early && (K::weight || K::bias);
+  static_assert(!held || !K::ragged, "weights lie under a thread's vectors in every row alike");
   static constexpr int count = held ? K::vectors : 1;
   Packed weight[count], bias[count];
 
-  /// `row`: whose columns lie as in the rows to come.
-  ROWTUNE_DEVICE void load(const RowArgs& a, i64 row, const Team& team) {
+  ROWTUNE_DEVICE Weights(const RowArgs& a, const Team& team) {
     if constexpr (held) {
-      const Geometry<K, int> geometry(static_cast<const char*>(a.input) + row * a.input_stride * K::Element::bytes,
-                                      a.cols);
+      const Geometry<K, int> geometry(static_cast<const char*>(a.input), a.cols);
 #pragma unroll
       for (int n = 0; n < K::vectors; ++n) {
         const auto mask = geometry.mask(n * Team::size + team.rank());
-        if constexpr (K::weight) weight[n] = fetch_weights<K>(a.weight, mask);
-        if constexpr (K::bias) bias[n] = fetch_weights<K>(a.bias, mask);
+        if constexpr (K::weight) weight[n] = fetch(a.weight, mask);
+        if constexpr (K::bias) bias[n] = fetch(a.bias, mask);
       }
     }
   }
@@ -238,8 +244,20 @@ struct Weights {
   template <class Mask>
   ROWTUNE_DEVICE void get(const RowArgs& a, int n, const Mask& mask, float (&w)[K::vector],
                           float (&b)[K::vector]) const {
-    if constexpr (K::weight) (held ? weight[held ? n : 0] : fetch_weights<K>(a.weight, mask)).unpack(w);
-    if constexpr (K::bias) (held ? bias[held ? n : 0] : fetch_weights<K>(a.bias, mask)).unpack(b);
+    if constexpr (held) {
+      if constexpr (K::weight) weight[n].unpack(w);
+      if constexpr (K::bias) bias[n].unpack(b);
+    } else {
+      if constexpr (K::weight) read_weights<K>(a.weight, mask, w);
+      if constexpr (K::bias) read_weights<K>(a.bias, mask, b);
+    }
+  }
+
+ private:
+  static ROWTUNE_DEVICE Packed fetch(const void* array, const Mask<K, int>& mask) {
+    using T = typename K::Element;
+    if (!mask.whole) return filled_vector<T, K::vector, fill_zero>();
+    return load_vector<T, K::vector, keep>(static_cast<const char*>(array) + static_cast<i64>(mask.first) * T::bytes);
   }
 };
 
