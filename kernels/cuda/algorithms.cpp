@@ -69,14 +69,16 @@ Axis hints() { return {'h', "hint", "cache hint: 1 loads and stores marked as to
 Axis batches(std::vector<int> values) {
   return {'u', "batch", "vectors that a thread loads before it uses the first", std::move(values)};
 }
-/// For the norms.
-void add_early(const Workload& w, std::vector<Axis>& axes) {
-  if (is_norm(w.op))
-    axes.push_back({'e', "early", "1: weights are loaded before the row is reduced, and wait in registers", {0, 1}});
-}
 Axis asynchronous() { return {'a', "async", "1: filled by asynchronous copies", {0, 1}}; }
 Axis persistence(std::vector<int> values) {
   return {'g', "resident_blocks", "persistent blocks on each multiprocessor; 0: one block per row", std::move(values)};
+}
+
+/// The norms: where their weights wait, and blocks that keep them over many rows.
+void add_weights(const Workload& w, std::vector<Axis>& axes, std::vector<int> resident_blocks = {}) {
+  if (!is_norm(w.op)) return;
+  if (!resident_blocks.empty()) axes.push_back(persistence(std::move(resident_blocks)));
+  axes.push_back({'e', "early", "1: weights are loaded before the row is reduced, and wait in registers", {0, 1}});
 }
 
 /// Exponential of the softmaxes, variance of layernorm; nothing for the rms norms.
@@ -178,14 +180,14 @@ const Constraint busy_threads =
                  : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
     });
 
-const Constraint early_aligned =
-    must("early_aligned", "weights wait in registers only where every row starts at a vector boundary",
-         [](auto& w, auto&, auto& c) { return c.get('e', 0) == 0 || !row_layout(w, c.vector_width()).ragged; });
-const Constraint early_weights =
-    worth("early_weights", "weights wait in registers where a thread has at most 4 vectors, and only if there are any",
-          [](auto& w, auto&, auto& c) {
-            return c.get('e', 0) == 0 || ((w.options.weight || w.options.bias) && vectors_per_thread(w, c) <= 4);
-          });
+const Constraint early_weights = worth(
+    "early_weights",
+    "weights wait in registers where a thread has at most 4 vectors, and only if there are any; where rows are not "
+    "aligned alike, in persistent blocks",
+    [](auto& w, auto&, auto& c) {
+      return c.get('e', 0) == 0 || ((w.options.weight || w.options.bias) && vectors_per_thread(w, c) <= 4 &&
+                                    (c.get('g', 0) > 0 || !row_layout(w, c.vector_width()).ragged));
+    });
 
 const Constraint persistent_weights =
     worth("persistent_weights", "persistent blocks where weights stay in registers over many rows",
@@ -275,12 +277,12 @@ Algorithm lanes() {
                                    splits({1}),
                                    packing(w),
                                    hints()};
-            add_early(w, axes);
+            add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                       early_aligned, early_weights})};
+                       early_weights})};
 }
 
 Algorithm block() {
@@ -295,14 +297,13 @@ Algorithm block() {
                                    splits({1}),
                                    packing(w),
                                    launch_bounds({0, 2, 3, 4, 8, 16}),
-                                   persistence({0, 2, 4, 8}),
                                    hints()};
-            add_early(w, axes);
+            add_weights(w, axes, {0, 2, 4, 8});
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
-                       bound_fits, at_least(256), early_aligned, early_weights, persistent_weights})};
+                       bound_fits, at_least(256), early_weights, persistent_weights})};
 }
 
 Algorithm shared() {
@@ -326,15 +327,19 @@ Algorithm cluster() {
           true,
           reductions,
           [](const Workload& w, const DeviceInfo&) {
-            std::vector<Axis> axes{
-                block_sizes({256, 512, 1024}), rows_per_warp({1}),     vector_widths(w), splits({4, 8, 16}), packing(w),
-                launch_bounds({0, 4}),         persistence({0, 2, 4}), hints()};
-            add_early(w, axes);
+            std::vector<Axis> axes{block_sizes({256, 512, 1024}),
+                                   rows_per_warp({1}),
+                                   vector_widths(w),
+                                   splits({4, 8, 16}),
+                                   packing(w),
+                                   launch_bounds({0, 4}),
+                                   hints()};
+            add_weights(w, axes, {0, 2, 4});
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_aligned, early_weights, persistent_weights,
+                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_weights,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};
@@ -364,12 +369,12 @@ Algorithm split() {
           [](const Workload& w, const DeviceInfo&) {
             std::vector<Axis> axes{block_sizes({128, 256, 512, 1024}), rows_per_warp({1}), vector_widths(w),
                                    splits({4, 8, 16, 32, 64, 128}),    packing(w),         hints()};
-            add_early(w, axes);
+            add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({resident, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                       at_least(8192), few_rows, early_aligned, early_weights,
+                       at_least(8192), few_rows, early_weights,
                        worth("hinted", "loads marked as touched once",
                              [](auto&, auto&, auto& c) { return c.get('h', 1) == 1 || c.get('x', 1) == 0; })})};
 }

@@ -22,13 +22,14 @@ ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
   using View = ViewOf<K, Team, Op::fill>;
   constexpr int rows_per_block = K::block / 32 * K::rows_per_warp;
   Team team;
-  const Weights<K, Team> weights(a, team);
+  Weights<K, Team> weights;
   for (i64 first = static_cast<i64>(block_index()) * rows_per_block; first < a.rows;
        first += static_cast<i64>(grid_blocks()) * rows_per_block) {
     const i64 row = first + thread_index() / Team::lanes;
     // Lanes past the last row take part in the shuffles, with an empty row.
     RowArgs mine = a;
     if (row >= a.rows) mine.cols = 0;
+    weights.prepare(a, row < a.rows ? row : 0, team);
     View view(mine, row < a.rows ? row : 0, team);
     write_row<Op>(mine, view, Op::reduce(mine, view, team), weights);
     if constexpr (!K::loop) break;
@@ -40,8 +41,9 @@ template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void block_kernel(const RowArgs& a) {
   using Team = BlockTeam<K>;
   Team team;
-  const Weights<K, Team> weights(a, team);
+  Weights<K, Team> weights;
   for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
+    weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
     write_row<Op>(a, view, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
@@ -53,8 +55,9 @@ template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   using Team = ClusterTeam<K>;
   Team team;
-  const Weights<K, Team> weights(a, team);
+  Weights<K, Team> weights;
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
+    weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
     write_row<Op>(a, view, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
@@ -67,9 +70,10 @@ template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void split_kernel(const RowArgs& a) {
   using Team = SplitTeam<K>;
   Team team(a.workspace, a.rows);
-  const Weights<K, Team> weights(a, team);
+  Weights<K, Team> weights;
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     team.begin(row);
+    weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
     const auto known = Op::reduce(a, view, team);
     const bool last = !K::loop || row + grid_blocks() / K::split >= a.rows;
@@ -124,7 +128,7 @@ ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
   }
   const auto known = Op::known_of(a, whole.template over_lanes<32>());
   RereadView<K, Team, Op::fill> view(a, row, team);
-  write_row<Op>(a, view, known, Weights<K, Team>(a, team));
+  write_row<Op>(a, view, known, Weights<K, Team>());
 }
 
 /// fused_add_rmsnorm, unfused, first of two launches: the new residual of the whole tensor.

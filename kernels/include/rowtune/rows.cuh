@@ -79,6 +79,29 @@ ROWTUNE_DEVICE unsigned element_bits(const Vec<T, V>& v, int j) {
   return (word_of(v.words, j / 2) >> (16 * (j % 2))) & 0xffffu;
 }
 
+/// Takes the first element out; the others move up. Together with push_element a loop over the elements of a vector
+/// that needs no index into registers: small code for the few vectors that are not whole (unrolled, it is most of a
+/// kernel, and a kernel that outgrows the instruction cache is slow in all its vectors).
+template <class T, int V>
+ROWTUNE_DEVICE unsigned pop_element(Vec<T, V>& v) {
+  const unsigned first = element_bits(v, 0);
+  if constexpr (V > 1 && T::bytes == 4) {
+#pragma unroll
+    for (int i = 0; i + 1 < V; ++i) set_word(v.words, i, word_of(v.words, i + 1));
+  } else if constexpr (V > 1) {
+#pragma unroll
+    for (int i = 0; i < V / 2; ++i)
+      set_word(v.words, i, funnel_shift(word_of(v.words, i), i + 1 < V / 2 ? word_of(v.words, i + 1) : 0u, 16));
+  }
+  return first;
+}
+/// Drops the first element; the others move up, and `bits` becomes the last.
+template <class T, int V>
+ROWTUNE_DEVICE void push_element(Vec<T, V>& v, unsigned bits) {
+  pop_element(v);
+  set_element(v, V - 1, bits);
+}
+
 /// Neutral values of absent elements.
 enum Fill { fill_zero, fill_minus_infinity };
 template <class T>
@@ -134,10 +157,12 @@ ROWTUNE_DEVICE Vec<typename K::Element, K::vector> fetch_vector(const char* row,
       if (mask.first >= overhang.low && mask.first + V <= overhang.high)
         return {global_load_overhang<H>(reinterpret_cast<const typename Vec<T, V>::Words*>(p))};
       Vec<T, V> v = filled_vector<T, V, F>();
-#pragma unroll
+      const unsigned neutral = element_bits(v, 0);
+#pragma unroll 1
       for (int j = 0; j < V; ++j)
-        if (mask.valid(j))
-          set_element(v, j, global_load<H>(reinterpret_cast<const typename ScalarWord<T>::type*>(p + j * T::bytes)));
+        push_element(v, mask.valid(j)
+                            ? global_load<H>(reinterpret_cast<const typename ScalarWord<T>::type*>(p + j * T::bytes))
+                            : neutral);
       return v;
     }
   }
@@ -148,10 +173,12 @@ template <class K, Fill F, class Index>
 ROWTUNE_DEVICE void drop_foreign(Vec<typename K::Element, K::vector>& v, const Mask<K, Index>& mask) {
   if constexpr (K::ragged && K::vector > 1) {
     if (mask.whole) return;
-    const auto neutral = filled_vector<typename K::Element, K::vector, F>();
-#pragma unroll
-    for (int j = 0; j < K::vector; ++j)
-      if (!mask.valid(j)) set_element(v, j, element_bits(neutral, j));
+    const unsigned neutral = element_bits(filled_vector<typename K::Element, K::vector, F>(), 0);
+#pragma unroll 1
+    for (int j = 0; j < K::vector; ++j) {
+      const unsigned bits = element_bits(v, 0);
+      push_element(v, mask.valid(j) ? bits : neutral);
+    }
   }
 }
 
@@ -164,10 +191,13 @@ ROWTUNE_DEVICE void write_vector(char* row, const Mask<K, Index>& mask, const Ve
     store_vector<T, V, H>(p, v);
   } else if constexpr (K::ragged && V > 1) {
     using Scalar = typename ScalarWord<T>::type;
-#pragma unroll
-    for (int j = 0; j < V; ++j)
-      if (mask.valid(j))
-        global_store<H>(reinterpret_cast<Scalar*>(p + j * T::bytes), static_cast<Scalar>(element_bits(v, j)));
+    if (mask.count() == 0) return;
+    Vec<T, V> rest = v;
+#pragma unroll 1
+    for (int j = 0; j < V; ++j) {
+      const auto bits = static_cast<Scalar>(pop_element(rest));
+      if (mask.valid(j)) global_store<H>(reinterpret_cast<Scalar*>(p + j * T::bytes), bits);
+    }
   }
 }
 
@@ -211,27 +241,33 @@ ROWTUNE_DEVICE void read_weights(const void* weights, const Mask<K, Index>& mask
     }
   }
   using Scalar = typename ScalarWord<T>::type;
-#pragma unroll
-  for (int j = 0; j < V; ++j) {
-    Vec<T, 1> one = filled_vector<T, 1, fill_zero>();
-    if (mask.valid(j)) one.words = global_load<keep>(reinterpret_cast<const Scalar*>(p + j * T::bytes));
-    w[j] = one.get(0);
+  Vec<T, V> v = filled_vector<T, V, fill_zero>();
+  if (mask.count() > 0) {
+#pragma unroll 1
+    for (int j = 0; j < V; ++j)
+      push_element(v, mask.valid(j) ? global_load<keep>(reinterpret_cast<const Scalar*>(p + j * T::bytes)) : 0u);
   }
+  v.unpack(w);
 }
 
-/// What the norms multiply and add, for a thread's vectors. K::early (rows that are not ragged): loaded into registers
-/// before a row is reduced, so that their latency is not behind the reduction's, and once for all rows of a thread.
+/// What the norms multiply and add, for a thread's vectors. K::early: loaded into registers before a row is reduced, so
+/// that their latency is not behind the reduction's, and once for all rows of a thread whose columns lie alike: all
+/// rows, or, in a ragged matrix, those of the same head.
 template <class K, class Team>
 struct Weights {
   using Packed = Vec<typename K::Element, K::vector>;
   static constexpr bool held = K::early && (K::weight || K::bias);
-  static_assert(!held || !K::ragged, "weights lie under a thread's vectors in every row alike");
   static constexpr int count = held ? K::vectors : 1;
   Packed weight[count], bias[count];
+  int head = -1;  ///< of the rows that they are for
 
-  ROWTUNE_DEVICE Weights(const RowArgs& a, const Team& team) {
+  /// Before a row is looked at.
+  ROWTUNE_DEVICE void prepare(const RowArgs& a, i64 row, const Team& team) {
     if constexpr (held) {
-      const Geometry<K, int> geometry(static_cast<const char*>(a.input), a.cols);
+      const Geometry<K, int> geometry(static_cast<const char*>(a.input) + row * a.input_stride * K::Element::bytes,
+                                      a.cols);
+      if (geometry.head == head) return;
+      head = geometry.head;
 #pragma unroll
       for (int n = 0; n < K::vectors; ++n) {
         const auto mask = geometry.mask(n * Team::size + team.rank());
@@ -256,8 +292,14 @@ struct Weights {
  private:
   static ROWTUNE_DEVICE Packed fetch(const void* array, const Mask<K, int>& mask) {
     using T = typename K::Element;
-    if (!mask.whole) return filled_vector<T, K::vector, fill_zero>();
-    return load_vector<T, K::vector, keep>(static_cast<const char*>(array) + static_cast<i64>(mask.first) * T::bytes);
+    if constexpr (K::ragged) {
+      float w[K::vector];
+      read_weights<K>(array, mask, w);
+      return Packed::pack(w);  // exact: they were of this dtype
+    } else {
+      if (!mask.whole) return filled_vector<T, K::vector, fill_zero>();
+      return load_vector<T, K::vector, keep>(static_cast<const char*>(array) + static_cast<i64>(mask.first) * T::bytes);
+    }
   }
 };
 
