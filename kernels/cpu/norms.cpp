@@ -190,15 +190,16 @@ struct Welford : MergesMoments {
 #pragma GCC unroll 8
         for (int u = 0; u < half; ++u) sum[u] = hn::Add(sum[u], sum[u + half]);
       const Vector block_mean = hn::Mul(sum[0], hn::Set(d, 1.0f / V));
+      Vector block_m2 = hn::Zero(d);  // by itself: terms of one element vanish beside the m2 of millions
 #pragma GCC unroll 8
       for (int u = 0; u < V; ++u) {
         const Vector distance = hn::Sub(v[u], block_mean);
-        m2 = hn::MulAdd(distance, distance, m2);
+        block_m2 = hn::MulAdd(distance, distance, block_m2);
       }
       const float share = static_cast<float>(V) / static_cast<float>(count + V);  // of the block in the union
       const Vector delta = hn::Sub(block_mean, mean);
       mean = hn::MulAdd(delta, hn::Set(d, share), mean);
-      m2 = hn::MulAdd(hn::Mul(delta, delta), hn::Set(d, share * static_cast<float>(count)), m2);
+      m2 = hn::Add(m2, hn::MulAdd(hn::Mul(delta, delta), hn::Set(d, share * static_cast<float>(count)), block_m2));
       count += V;
     }
     Partial p{};
