@@ -42,6 +42,7 @@ const std::atomic<bool>& InterruptGuard::requested() const { return interrupted;
 
 void prepare_standard_streams() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes: a write that fails, like any other
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
     // Reading mode: whatever is written there fails, as it must when standard output is closed.

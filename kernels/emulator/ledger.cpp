@@ -46,6 +46,14 @@ const std::vector<Report>& reports() {
         "reread.b256.r1.v8.s1.u4.g0.h0"}},
       // Elements that start one behind an aligned address.
       {"TransformerEngine_490", {Op::layernorm, Op::fused_add_rmsnorm}, {Dtype::f16}, {"3x1024:off=1"}, {}},
+      // Every tensor at an offset of its own: single elements are all that is aligned in all of them.
+      {"TransformerEngine_490_each",
+       {Op::layernorm, Op::fused_add_rmsnorm},
+       {Dtype::f16},
+       {"3x1024:off=1"},
+       {"lanes.b128.r1.v1.s1", "block.b256.r1.v1.s1", "cluster.b128.r1.v1.s2", "split.b128.r1.v1.s2",
+        "reread.b128.r1.v1.s1", "block.b128.r1.v8.s1"},
+       "weight,bias,eps=1e-05"},
       {"aiter_5044", {Op::softmax, Op::layernorm, Op::fused_add_rmsnorm}, {Dtype::f16}, {"7x769"}, {}},
       {"triton_9838", layernorm, {Dtype::f32}, {"3x3", "3x17", "2x1023", "2x1536"}, {}},
       {"quack_far_from_zero", layernorm, {Dtype::f32}, {"3x769"}, {}},
@@ -81,6 +89,7 @@ const std::vector<Report>& reports() {
       {"flashinfer_4401", softmaxes, tensor_dtypes(), {"3x1000"}, {}},
       {"pytorch_38839", {Op::log_softmax}, {Dtype::f32}, {"3x4", "3x1000"}, {}},
       {"pytorch_51102", layernorm, {Dtype::f32}, {"2x1024", "2x8192"}, {}},
+      {"pytorch_40308", layernorm, {Dtype::f32}, {"2x32768"}, {"reread.b256.r1.v4.s1", "block.b1024.r1.v4.s1"}},
       {"onnxruntime_29034", {Op::rmsnorm, Op::fused_add_rmsnorm}, {Dtype::f16}, {"3x1024"}, {}},
       {"pytorch_41527", layernorm, {Dtype::f16}, {"3x128"}, {}, "weight,bias,eps=1e-12"},
       {"pytorch_17256", {Op::softmax, Op::fused_add_rmsnorm}, {Dtype::f32}, {"0x100", "100x0"}, {}},
@@ -111,6 +120,8 @@ const std::vector<Report>& reports() {
        {"1048641x4096"},
        {"reread.b256.r1.v8.s1.u4.g0.h0", "block.b256.r1.v8.s1.p1.m0.h0", "lanes.b128.r1.v8.s1.p1.h0",
         "shared.b256.r1.v8.s1.a0.h0"}},
+      // One row of nearly 2^31 columns.
+      {"pytorch_191565", {Op::rmsnorm}, {Dtype::f16}, {"1x2147483647"}, {"reread.b1024.r1.v8.s1"}, "eps=1e-06"},
       {"copy_2_32", {Op::copy}, {Dtype::f32}, {"85632x50259"}, {"copy.b256.r1.v4.s1.u2.h0"}},
   };
   return all;

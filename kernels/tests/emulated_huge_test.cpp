@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -195,6 +197,86 @@ struct Wide : KernelTraits {
   static constexpr bool ragged = true;
 };
 constexpr i64 most_cols = 2147483647;
+
+/// Addresses of which many stand for the same memory: `chunk` bytes, again and again. The last ones are on their own.
+class Repeated {
+ public:
+  Repeated(std::uint64_t bytes, std::uint64_t chunk) : bytes_((bytes + chunk - 1) / chunk * chunk) {
+    void* p = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return;
+    data_ = static_cast<std::byte*>(p);
+    const int file = memfd_create("repeated", MFD_CLOEXEC);
+    bool ok = file >= 0 && ftruncate(file, static_cast<off_t>(2 * chunk)) == 0;
+    for (std::uint64_t at = 0; ok && at < bytes_; at += chunk) {
+      const auto offset = static_cast<off_t>(at + chunk == bytes_ ? chunk : 0);
+      ok = mmap(data_ + at, chunk, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) != MAP_FAILED;
+    }
+    if (file >= 0) close(file);
+    there_ = ok;
+  }
+  ~Repeated() {
+    if (data_) munmap(data_, bytes_);
+  }
+  Repeated(const Repeated&) = delete;
+  Repeated& operator=(const Repeated&) = delete;
+  bool there() const { return there_; }
+  std::byte* data() const { return data_; }
+  std::byte* last(std::uint64_t chunk) const { return data_ + bytes_ - chunk; }
+
+ private:
+  std::uint64_t bytes_;
+  std::byte* data_ = nullptr;
+  bool there_ = false;
+};
+
+/// pytorch 191565, as a run: a periodic row, whose mean square is known. A 32-bit index would leave the addresses, or
+/// the end of the row as it was.
+TEST(Huge, Long_pytorch_191565_a_row_of_nearly_two_to_the_31_columns) {
+  constexpr i64 chunk = i64{1} << 25;
+  const SampledCase c = emulator::ledger_cases_of("pytorch_191565").at(0);
+  Repeated input(2 * most_cols, 2 * chunk), output(2 * most_cols, 2 * chunk);
+  if (!input.there() || !output.there()) GTEST_SKIP() << "this system has no room for the addresses";
+  std::vector<double> values(1009);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(test_value(test_input, 0, static_cast<i64>(i), most_cols));
+  double squares = 0;
+  for (std::byte* to : {input.data(), input.last(2 * chunk)})
+    for (i64 i = 0; i < chunk; ++i) {
+      store_element(Dtype::f16, to, i, values[static_cast<std::size_t>(i) % values.size()]);
+      if (to != input.data()) continue;
+      const double x = load_element(Dtype::f16, to, i);
+      squares += x * x;
+    }
+  for (std::byte* to : {output.data(), output.last(2 * chunk)}) std::memset(to, 0xff, 2 * chunk);
+  const double end = load_element(Dtype::f16, input.last(2 * chunk), chunk - 1);  // lies behind the row
+  const double mean = (squares * 64 - end * end) / static_cast<double>(most_cols);
+  const double rstd = 1 / std::sqrt(mean + c.workload.options.eps);
+
+  RowArgs a{};
+  a.input = input.data();
+  a.output = output.data();
+  a.rows = 1;
+  a.cols = most_cols;
+  a.input_stride = a.output_stride = most_cols;
+  a.eps = static_cast<float>(c.workload.options.eps);
+  emulator::Executor executor;
+  executor.run(c.workload, c.config, a,
+               {{"input", input.data(), 1, most_cols, most_cols, 2, emulator::Use::input},
+                {"output", output.data(), 1, most_cols, most_cols, 2, emulator::Use::input_output}},
+               3);
+  const double depth = cuda::plan_kernel(c.workload, c.config).depth;
+  for (const std::byte* got : {output.data(), output.last(2 * chunk)})
+    for (i64 i = 0; i < chunk; ++i) {
+      const double y = load_element(Dtype::f16, got, i);
+      if (got != output.data() && i == chunk - 1) {
+        EXPECT_TRUE(std::isnan(y)) << "what lies behind the row was overwritten";
+        continue;
+      }
+      double error = 0;
+      ASSERT_TRUE(check_element(c.workload, y, load_element(Dtype::f16, input.data(), i) * rstd, 1, 1, depth, &error))
+          << "column " << i << (got == output.data() ? "" : " of the last ones") << ": " << y;
+    }
+}
 
 /// pytorch 191565: the vectors of the row cover every column once, up to the last, whatever the head.
 TEST(Huge, pytorch_191565_vectors_of_the_longest_row) {

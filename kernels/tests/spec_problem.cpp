@@ -216,6 +216,9 @@ Call make_call(const Workload& w, const Config& config, const Fill& fill, const 
   call.config = config;
   const Shape& s = w.shape;
   const bool fused = is_fused(w);
+  const auto add_matrix = [&](int which) {
+    return add_tensor(call, s.rows, s.cols, s.ld, s.off + which * layout.apart);
+  };
   if (fused && layout.shared_matrix) {
     // Two column views of one matrix: their ranges interleave, their elements do not.
     const std::int64_t half = s.ld;
@@ -224,13 +227,13 @@ Call make_call(const Workload& w, const Config& config, const Fill& fill, const 
     call.residual = call.input;
     call.residual.first += half * size_of(w.dtype);
   } else {
-    call.input = add_tensor(call, s.rows, s.cols, s.ld, s.off);
-    if (fused) call.residual = add_tensor(call, s.rows, s.cols, s.ld, s.off);
+    call.input = add_matrix(0);
+    if (fused) call.residual = add_matrix(1);
   }
   if (w.options.weight) call.weight = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements);
   if (w.options.bias) call.bias = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements);
-  call.output = w.options.in_place ? call.input : add_tensor(call, s.rows, s.cols, s.ld, s.off);
-  if (fused) call.residual_out = w.options.in_place ? call.residual : add_tensor(call, s.rows, s.cols, s.ld, s.off);
+  call.output = w.options.in_place ? call.input : add_matrix(2);
+  if (fused) call.residual_out = w.options.in_place ? call.residual : add_matrix(3);
   if (!w.options.in_place) {
     poison(call, call.output);
     if (fused) poison(call, call.residual_out);

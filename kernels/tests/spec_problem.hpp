@@ -46,6 +46,9 @@ double value_at(Values values, Dtype dtype, bool norm, std::int64_t row, std::in
 struct Layout {
   std::int64_t weight_offset_elements = 0;  ///< of weight and bias behind an aligned address
   bool shared_matrix = false;               ///< residual lies beside hidden: column views of one matrix
+  /// Each further tensor (input, residual, output, residual_out) starts this many elements further behind an aligned
+  /// address than the one before it.
+  std::int64_t apart = 0;
 };
 
 /// Buffers of the workload: row r of the input holds rows[r % rows.size()]. Everything that is no element holds a

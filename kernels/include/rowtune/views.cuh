@@ -200,7 +200,6 @@ struct RereadView {
   using Row = RowData<K, F, i64>;
   Row row;
   int rank;
-  bool looked = false;
 
   ROWTUNE_DEVICE RereadView(const RowArgs& a, i64 r, const Team& team) : row(a, r), rank(team.rank()) {}
 
@@ -222,14 +221,10 @@ struct RereadView {
       }
     }
   }
+  /// Once at most where the residual is added: it stores the sums, which `write` reads back.
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
-    const auto visit = [&](float(&x)[V], i64 i) { f(x, row.geometry.mask(i)); };
-    if (K::adds_residual && looked)
-      walk<true>(visit);
-    else
-      walk<false>(visit);
-    looked = true;
+    walk<false>([&](float(&x)[V], i64 i) { f(x, row.geometry.mask(i)); });
   }
   ROWTUNE_DEVICE float max() {
     float m = -infinity();
