@@ -20,7 +20,8 @@ const Names<Operation> operation_names{{Operation::copy, "copy"},
                                        {Operation::log_softmax, "log_softmax"},
                                        {Operation::layernorm, "layernorm"},
                                        {Operation::rmsnorm, "rmsnorm"},
-                                       {Operation::fused_add_rmsnorm, "fused_add_rmsnorm"}};
+                                       {Operation::fused_add_rmsnorm, "fused_add_rmsnorm"},
+                                       {Operation::argmax_logsumexp, "argmax_logsumexp"}};
 const Names<Dtype> dtype_names{{Dtype::f32, "f32"}, {Dtype::f16, "f16"}, {Dtype::bf16, "bf16"}, {Dtype::f64, "f64"}};
 const Names<Regime> regime_names{{Regime::cold, "cold"}, {Regime::warm, "warm"}, {Regime::overlapped, "overlapped"}};
 const Names<Outcome> outcome_names{{Outcome::ok, "ok"},
@@ -197,12 +198,20 @@ std::string to_string(const Workload& w) {
 }
 
 int inputs_of(Operation op) { return op == Operation::fused_add_rmsnorm ? 2 : 1; }
-int outputs_of(Operation op) { return op == Operation::fused_add_rmsnorm ? 2 : 1; }
+int outputs_of(Operation op) { return gives_row_results(op) ? 0 : op == Operation::fused_add_rmsnorm ? 2 : 1; }
+
+bool gives_row_results(Operation op) { return op == Operation::argmax_logsumexp; }
+
+OutputForm output_form(const Workload& w) {
+  if (gives_row_results(w.op)) return {Shape::of(w.shape.rows, 2), 4};
+  return {w.shape, size_of(w.dtype)};
+}
 
 std::int64_t bytes_moved(const Workload& w) {
   const std::int64_t elements = w.shape.rows * w.shape.cols * (inputs_of(w.op) + outputs_of(w.op));
   const std::int64_t weights = w.shape.rows == 0 ? 0 : w.shape.cols * (int(w.options.weight) + int(w.options.bias));
-  return (elements + weights) * size_of(w.dtype);
+  const std::int64_t results = gives_row_results(w.op) ? w.shape.rows * 2 * 4 : 0;
+  return (elements + weights) * size_of(w.dtype) + results;
 }
 
 Workload ceiling_of(const Workload& w) {
