@@ -113,6 +113,27 @@ void norm_row(const std::vector<double>& x, bool centred, double eps, const doub
   }
 }
 
+/// torch.argmax's rule: the first NaN, else the first of the largest. log-sum-exp: NaN if any NaN, else +inf if any
+/// +inf, else -inf if all are. Nothing for an empty row.
+void argmax_row(const std::vector<double>& x, RowReference& row) {
+  row.output.clear();
+  if (x.empty()) return;
+  std::size_t best = 0;
+  double min = inf;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isfinite(x[i])) min = std::min(min, x[i]);
+    if (!std::isnan(x[best]) && (std::isnan(x[i]) || x[i] > x[best])) best = i;
+  }
+  double log_sum_exp = x[best];
+  if (std::isfinite(log_sum_exp)) {
+    double sum = 0;
+    for (double v : x) sum += std::exp(v - x[best]);
+    row.spread = x[best] - min;
+    log_sum_exp += std::log(sum);
+  }
+  row.output = {static_cast<double>(best), log_sum_exp};
+}
+
 }  // namespace
 
 double load_element(Dtype dtype, const void* base, std::int64_t index) {
@@ -171,6 +192,9 @@ RowReference reference_row(const Workload& workload, const std::vector<double>& 
       norm_row(row.new_residual, false, workload.options.eps, weight, nullptr, row);
       break;
     }
+    case Operation::argmax_logsumexp:
+      argmax_row(input, row);
+      break;
   }
   return row;
 }
@@ -201,6 +225,21 @@ bool check_element(const Workload& workload, double got, double reference, doubl
   // Most elements are right at first sight: half an ulp is allowed to all but copies.
   if (kind != tolerance_exact && error <= 0.5 * ulp) return true;
   return error <= tolerance_of(kind, static_cast<int>(dtype), reference, spread, std::fabs(weight), h);
+}
+
+double load_output(const Workload& workload, const void* row, std::int64_t col) {
+  if (!gives_row_results(workload.op)) return load_element(workload.dtype, row, col);
+  if (col == 0) return static_cast<const std::int32_t*>(row)[0];
+  return load_element(Dtype::f32, row, col);
+}
+
+bool check_output(const Workload& workload, std::int64_t col, double got, double reference, double spread,
+                  double weight, double h, double* error_ulp) {
+  if (!gives_row_results(workload.op)) return check_element(workload, got, reference, spread, weight, h, error_ulp);
+  Workload as = workload;  // the index is exact; a log-sum-exp errs as a log_softmax in f32 does
+  as.dtype = Dtype::f32;
+  as.op = col == 0 ? Operation::copy : Operation::log_softmax;
+  return check_element(as, got, reference, spread, weight, h, error_ulp);
 }
 
 }  // namespace rowtune

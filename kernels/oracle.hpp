@@ -21,7 +21,7 @@ void store_element(Dtype dtype, void* base, std::int64_t index, double value);
 /// fused_add_rmsnorm: `residual` too, and `new_residual` (optional) receives the rounded sums.
 /// weight and bias may be null.
 struct RowReference {
-  std::vector<double> output;        ///< unrounded
+  std::vector<double> output;        ///< unrounded; argmax_logsumexp: index and log-sum-exp
   std::vector<double> new_residual;  ///< fused_add_rmsnorm only; rounded to the dtype, exact
   double spread = 0;                 ///< as tolerance_of wants it
 };
@@ -32,5 +32,10 @@ RowReference reference_row(const Workload& workload, const std::vector<double>& 
 /// (NaN when the kinds of non-finite values differ). h: depth of the summation of the config.
 bool check_element(const Workload& workload, double got, double reference, double spread, double weight, double h,
                    double* error_ulp);
+
+/// Element `col` of a row of the output, which need not be of the inputs' type (output_form); and its check.
+double load_output(const Workload& workload, const void* row, std::int64_t col);
+bool check_output(const Workload& workload, std::int64_t col, double got, double reference, double spread,
+                  double weight, double h, double* error_ulp);
 
 }  // namespace rowtune

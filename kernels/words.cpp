@@ -20,7 +20,8 @@ const Names<Operation> operation_names{{Operation::copy, "copy"},
                                        {Operation::log_softmax, "log_softmax"},
                                        {Operation::layernorm, "layernorm"},
                                        {Operation::rmsnorm, "rmsnorm"},
-                                       {Operation::fused_add_rmsnorm, "fused_add_rmsnorm"}};
+                                       {Operation::fused_add_rmsnorm, "fused_add_rmsnorm"},
+                                       {Operation::argmax_logsumexp, "argmax_logsumexp"}};
 const Names<Dtype> dtype_names{{Dtype::f32, "f32"}, {Dtype::f16, "f16"}, {Dtype::bf16, "bf16"}, {Dtype::f64, "f64"}};
 const Names<Regime> regime_names{{Regime::cold, "cold"}, {Regime::warm, "warm"}, {Regime::overlapped, "overlapped"}};
 const Names<Outcome> outcome_names{{Outcome::ok, "ok"},
@@ -197,18 +198,27 @@ std::string to_string(const Workload& w) {
 }
 
 int inputs_of(Operation op) { return op == Operation::fused_add_rmsnorm ? 2 : 1; }
-int outputs_of(Operation op) { return op == Operation::fused_add_rmsnorm ? 2 : 1; }
+int outputs_of(Operation op) { return gives_row_results(op) ? 0 : op == Operation::fused_add_rmsnorm ? 2 : 1; }
+
+bool gives_row_results(Operation op) { return op == Operation::argmax_logsumexp; }
+
+OutputForm output_form(const Workload& w) {
+  if (gives_row_results(w.op)) return {Shape::of(w.shape.rows, 2), 4};
+  return {w.shape, size_of(w.dtype)};
+}
 
 std::int64_t bytes_moved(const Workload& w) {
   const std::int64_t tensors = inputs_of(w.op) + outputs_of(w.op);
   const std::int64_t weights = w.shape.rows == 0 ? 0 : int(w.options.weight) + int(w.options.bias);
+  const std::int64_t result_bytes = gives_row_results(w.op) ? 2 * 4 : 0;
   // Every shape is legal, and the largest have more bytes than can be counted.
-  std::int64_t vectors = 0, elements = 0, bytes = 0;
+  std::int64_t vectors = 0, elements = 0, bytes = 0, results = 0, all = 0;
   if (__builtin_mul_overflow(w.shape.rows, tensors, &vectors) || __builtin_add_overflow(vectors, weights, &vectors) ||
       __builtin_mul_overflow(vectors, w.shape.cols, &elements) ||
-      __builtin_mul_overflow(elements, size_of(w.dtype), &bytes))
+      __builtin_mul_overflow(elements, size_of(w.dtype), &bytes) ||
+      __builtin_mul_overflow(w.shape.rows, result_bytes, &results) || __builtin_add_overflow(bytes, results, &all))
     return std::numeric_limits<std::int64_t>::max();
-  return bytes;
+  return all;
 }
 
 Workload ceiling_of(const Workload& w) {

@@ -11,7 +11,7 @@
 
 namespace rowtune {
 
-enum class Operation { copy, softmax, log_softmax, layernorm, rmsnorm, fused_add_rmsnorm };
+enum class Operation { copy, softmax, log_softmax, layernorm, rmsnorm, fused_add_rmsnorm, argmax_logsumexp };
 enum class Dtype { f32, f16, bf16, f64 };  ///< f64 exists in the stability study only
 enum class Regime { cold, warm, overlapped };
 
@@ -78,12 +78,22 @@ struct Workload {
 
 std::string to_string(const Workload& workload);  ///< `softmax bf16 4096x1000 cold`, for people
 
-/// Tensors an operation reads and writes once: softmax 1 and 1, fused_add_rmsnorm 2 and 2.
+/// Tensors like the input that an operation reads and writes once: softmax 1 and 1, fused_add_rmsnorm 2 and 2,
+/// argmax_logsumexp 1 and 0.
 int inputs_of(Operation op);
 int outputs_of(Operation op);
+/// What an operation gives: a tensor like its input; or, argmax_logsumexp, rows x 2 words of 32 bits, contiguous: the
+/// index (int32) and the log-sum-exp (f32).
+bool gives_row_results(Operation op);
+struct OutputForm {
+  Shape shape;
+  int element_bytes;
+};
+OutputForm output_form(const Workload& workload);
 /// The bytes a perfect kernel moves: each input once, each output once, weights once.
 std::int64_t bytes_moved(const Workload& workload);
 /// The copy of the same bytes, on which the ceiling is measured (fused_add_rmsnorm: twice the rows).
+/// argmax_logsumexp, which writes next to nothing, is measured against half the time of that copy.
 /// Copies are contiguous: the ceiling is what the memory allows, not what a stride allows.
 Workload ceiling_of(const Workload& workload);
 

@@ -49,6 +49,7 @@ struct MethodVerdict {
   std::int64_t nonfinite = 0, negative = 0;  ///< results with a NaN or an infinity; with a negative variance
   std::optional<double> lost_at;             ///< the least condition number with fewer than two right digits
   std::string words;                         ///< what that means, in one sentence
+  bool fails() const { return exceeded > 0 || nonfinite > 0 || negative > 0 || lost_at.has_value(); }
 };
 
 /// Everything that a report reads.

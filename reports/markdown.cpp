@@ -14,6 +14,8 @@
 namespace rowtune::reports {
 namespace {
 
+const TableStyle varying{TimeUnit::automatic, true};  ///< what is the same in every row is said once
+
 void write_list(const std::vector<std::string>& sentences, std::ostream& out) {
   for (const auto& sentence : sentences) out << "* " << sentence << '\n';
   out << '\n';
@@ -61,7 +63,7 @@ void write_summary(const Findings& f, std::ostream& out) {
        [](const auto& s) { return s.compared > 0 ? Cell(fmt::format("{} of {}", s.ahead, s.compared)) : Cell(); }},
       {{"configs that win", "", "", "", Style::count}, [](const auto& s) { return s.configs; }}};
   out << "## In short\n\n";
-  print_markdown(sheet_of(fields, f.operations), out);
+  print_markdown(sheet_of(fields, f.operations), out, varying);
   out << "\nGains are over the base config; the mean is geometric. Where the base wins, tuning found nothing better, "
          "and "
          "that is a result too.\n\n";
@@ -150,19 +152,19 @@ void write_coverage(const Findings& f, std::ostream& out) {
       {{"decided", "", "", "", Style::count}, [](const auto& g) { return g.decided; }},
       {{"with ceiling", "", "", "", Style::count}, [](const auto& g) { return g.ceilings; }}};
   out << "## Coverage\n\n";
-  print_markdown(sheet_of(fields, rows), out);
+  print_markdown(sheet_of(fields, rows), out, varying);
   out << '\n';
 }
 
 void write_others(const Findings& f, std::ostream& out) {
   if (!f.baselines.empty()) {
     out << "## Other libraries\n\n";
-    print_markdown(sheet_of(baseline_fields(), f.baselines), out);
+    print_markdown(sheet_of(baseline_fields(), f.baselines), out, varying);
     out << "\nA speedup above 1 means that rowtune's config takes less time. The methods of measuring may differ.\n\n";
   }
   if (!f.accuracy.empty()) {
     out << "## Errors of the tuned kernels\n\n";
-    print_markdown(sheet_of(accuracy_fields(), f.accuracy), out);
+    print_markdown(sheet_of(accuracy_fields(), f.accuracy), out, varying);
     out << '\n';
   }
   if (!f.stability.empty()) {
@@ -192,7 +194,7 @@ void write_others(const Findings& f, std::ostream& out) {
         {{"negative", "", "", "", Style::count}, [](const auto& w) { return w.negative; }},
         {{"false zero", "", "", "", Style::count}, [](const auto& w) { return w.false_zero; }}};
     out << "## Stability\n\n";
-    print_markdown(sheet_of(fields, rows), out);
+    print_markdown(sheet_of(fields, rows), out, varying);
     out << "\nThe largest error is over every case of the study, the hopeless ones included; `stability.csv` and the "
            "view "
            "`stability` have each case.\n\n";
@@ -207,8 +209,14 @@ void write_others(const Findings& f, std::ostream& out) {
         {{"closest to it", "", "", "", Style::fraction},
          [](const auto& v) { return v.worst_share ? Cell(*v.worst_share) : Cell(); }},
         {{"verdict", "", "", ""}, [](const auto& v) { return v.words; }}};
-    out << "### Verdict\n\n";
-    print_markdown(sheet_of(verdicts, f.verdicts), out);
+    std::vector<MethodVerdict> failing;
+    std::copy_if(f.verdicts.begin(), f.verdicts.end(), std::back_inserter(failing),
+                 [](const auto& v) { return v.fails(); });
+    out << "### Verdict\n\n"
+        << fmt::format(
+               "Of {} combinations of method, order and types, {} show no failure on these inputs. The others:\n\n",
+               f.verdicts.size(), f.verdicts.size() - failing.size());
+    print_markdown(sheet_of(verdicts, failing), out, varying);
     out << '\n';
   }
 }

@@ -148,7 +148,9 @@ void print_table(const Sheet& sheet, std::ostream& out, const TableStyle& style)
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
   };
+  if (style.bold_heads) out << "\x1b[1m";
   print_row(grid.titles);
+  if (style.bold_heads) out << "\x1b[0m";
   for (const auto& row : grid.rows) print_row(row);
 }
 

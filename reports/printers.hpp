@@ -13,6 +13,7 @@ enum class TimeUnit { automatic, us, ms };  ///< automatic: ms when every time o
 struct TableStyle {
   TimeUnit unit = TimeUnit::automatic;
   bool only_varying = false;  ///< columns that are the same in every row are said once, above
+  bool bold_heads = false;    ///< print_table: titles in bold, for a terminal
 };
 
 /// What people see in a cell; `-` for what is not known. `unit`: not automatic.

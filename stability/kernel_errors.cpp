@@ -197,7 +197,8 @@ KernelErrorsCounts measure_kernels(Device& device, db::Database& database, const
   std::size_t total = 0;
   for (const db::BestRow& row : database.leaderboard(query)) {
     const Workload w = row.workload();
-    if (w.op == Operation::copy || w.shape.cols == 0 || row.status != to_string(Outcome::ok)) continue;
+    if (w.op == Operation::copy || gives_row_results(w.op) || w.shape.cols == 0 || row.status != to_string(Outcome::ok))
+      continue;
     if (row.toolchain != info.toolchain || row.source_fingerprint != device.source_fingerprint(w.op)) {
       ++counts.outdated;
       continue;

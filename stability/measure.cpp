@@ -73,6 +73,7 @@ std::vector<double> load_row(Dtype dtype, const void* base, std::int64_t first, 
 OutputReference::OutputReference(const Workload& w, const void* input, const void* residual, const void* weight,
                                  const void* bias)
     : workload_(w) {
+  if (gives_row_results(w.op)) throw UsageError("the errors of an index and a log-sum-exp are not measured here");
   const std::int64_t cols = w.shape.cols;
   expected_.reserve(static_cast<std::size_t>(w.shape.rows * cols));
   const auto add = [&](long double reference, long double least) {

@@ -158,6 +158,7 @@ void print(const reports::Sheet& sheet, Format format) {
   if (format == Format::table) {
     reports::TableStyle style;
     style.only_varying = true;
+    style.bold_heads = may_be_styled(STDOUT_FILENO);
     reports::print_table(sheet, out, style);
   } else if (format == Format::json) {
     reports::print_json(sheet, out);
@@ -172,9 +173,18 @@ void tell(std::string_view text) {
   std::fflush(stderr);
 }
 
-bool stderr_is_terminal() {
+namespace {
+bool is_terminal(int descriptor) {
   const char* terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && !(terminal && std::string_view(terminal) == "dumb");
+  return isatty(descriptor) == 1 && !(terminal && std::string_view(terminal) == "dumb");
+}
+}  // namespace
+
+bool stderr_is_terminal() { return is_terminal(STDERR_FILENO); }
+
+bool may_be_styled(int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  return is_terminal(descriptor) && !(no_color && *no_color);
 }
 
 int terminal_width() {

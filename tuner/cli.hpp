@@ -76,6 +76,9 @@ void tell(std::string_view text);
 
 /// Whether standard error is a terminal that can rewrite a line.
 bool stderr_is_terminal();
+/// Whether words written to this descriptor may be bold or coloured: a terminal, and NO_COLOR is not set
+/// (no-color.org). Style only repeats what words and order say.
+bool may_be_styled(int descriptor);
 int terminal_width();
 
 /// `10m`, `90s`, `1h30m`, `45` (seconds). Throws UsageError.

@@ -4,7 +4,7 @@
 _rowtune() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]}
   local commands="devices space tune best run dispatch stability report baseline compare merge help"
-  local ops="copy softmax log_softmax layernorm rmsnorm fused_add_rmsnorm" dtypes="f32 f16 bf16"
+  local ops="copy softmax log_softmax layernorm rmsnorm fused_add_rmsnorm argmax_logsumexp" dtypes="f32 f16 bf16"
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "$before" = help ]; }; then
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

@@ -50,11 +50,11 @@ const std::vector<Command>& commands() {
 
 std::string help() {
   std::string text =
-      "rowtune tunes softmax, log-softmax, LayerNorm, RMSNorm and fused add + RMSNorm for a device and its shapes, "
-      "and\n"
-      "studies their numerical stability.\n\n"
+      "rowtune tunes the row reductions of Transformers (softmax, log-softmax, LayerNorm, RMSNorm, fused add + "
+      "RMSNorm,\n"
+      "argmax with log-sum-exp) for a device and its shapes, and studies their numerical stability.\n\n"
       "usage: rowtune COMMAND [options]\n\n";
-  for (const Command& command : commands()) text += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  for (const Command& command : commands()) text += fmt::format("  {:<11}{}\n", command.name, command.summary);
   text +=
       "\nTune your shapes and ship the table of winners:\n"
       "  rowtune tune --op softmax --dtype bf16 --shapes 4096x1000,64x50000 && rowtune dispatch --out table\n"

@@ -1,6 +1,7 @@
 #include "tuner/progress.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -46,7 +47,8 @@ void ConsoleProgress::final_begins(const TuneStatus& status, std::size_t finalis
 
 void ConsoleProgress::warning(const std::string& text) {
   clear();
-  tell("rowtune: " + text + "\n");
+  const bool styled = terminal_ && may_be_styled(STDERR_FILENO);
+  tell((styled ? "\x1b[33mrowtune: warning:\x1b[0m " : "rowtune: warning: ") + text + "\n");
 }
 
 void ConsoleProgress::show(const std::string& text) {

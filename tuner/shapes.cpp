@@ -99,8 +99,8 @@ Shapes llm_shapes(Operation op) {
   if (is_norm(op)) {
     add_all(shapes, hidden_sizes());
   } else {
-    add_all(shapes, attention_rows());
-    add_all(shapes, long_scores());
+    if (op != Operation::argmax_logsumexp) add_all(shapes, attention_rows());  // which is asked of logits alone
+    if (op != Operation::argmax_logsumexp) add_all(shapes, long_scores());
     add_all(shapes, logits());
   }
   add_all(shapes, odd_sizes());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -10,6 +11,29 @@
 
 namespace rowtune {
 namespace {
+
+/// A --budget that should do for what is left, from how long a config took so far.
+std::string budget_for(const TuneReport& report) {
+  const double each = report.seconds / static_cast<double>(std::max<std::size_t>(1, report.measured));
+  const double minutes = std::ceil(1.2 * each * static_cast<double>(report.left) / 60);
+  return minutes < 100 ? fmt::format("{:.0f}m", minutes) : fmt::format("{:.0f}h", std::ceil(minutes / 60));
+}
+
+/// Medians whose interval is wider than asked for, with both numbers and what to do.
+std::string unsettled_words(const std::vector<db::BestRow>& rows) {
+  std::size_t unsettled = 0;
+  double widest = 0;
+  for (const db::BestRow& row : rows) {
+    if (row.settled || !row.time_us || !row.time_lo_us || !row.time_hi_us) continue;
+    ++unsettled;
+    widest = std::max(widest, 0.5 * (*row.time_hi_us - *row.time_lo_us) / *row.time_us);
+  }
+  if (unsettled == 0) return "";
+  return fmt::format(
+      "warning: {} of {} winners' times did not settle: their 95 % intervals reach +-{:.1f} %, asked were +-{:.1f} %. "
+      "A quiet machine helps, or more time (--budget)\n",
+      unsettled, rows.size(), 100 * widest, 100 * SamplingLimits().relative_half_width);
+}
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -74,8 +98,10 @@ std::string closing_words(const TuneReport& report, const Winners& winners, cons
   if (report.interrupted)
     text += fmt::format("; interrupted: the results are saved in {}, the same command goes on from there", database);
   else if (report.out_of_budget)
-    text +=
-        fmt::format("; the budget is spent with {} configs to go: the same command goes on from there", report.left);
+    text += fmt::format(
+        "; the budget is spent with {} configs to go: the same command goes on from there; with --budget {} it "
+        "would be about done",
+        report.left, budget_for(report));
   text += "\n";
 
   if (!winners.failures.empty()) {
@@ -91,14 +117,16 @@ std::string closing_words(const TuneReport& report, const Winners& winners, cons
     text += fmt::format("{} workloads have no winner yet, such as {}\n", winners.without_winner.size(),
                         to_string(winners.without_winner.front()));
   }
+  text += unsettled_words(winners.rows);
   if (!winners.rows.empty()) {
     const auto not_a_copy = std::find_if(winners.rows.begin(), winners.rows.end(),
                                          [](const db::BestRow& each) { return each.op != to_string(Operation::copy); });
     const db::BestRow& row = not_a_copy == winners.rows.end() ? winners.rows.front() : *not_a_copy;
     const std::string db_option = database == "rowtune.db" ? "" : " --db " + database;
-    text +=
-        fmt::format("next:\n  rowtune best{} --op {} --dtype {} --shape {} --top 5\n  rowtune dispatch{} --out table\n",
-                    db_option, row.op, row.dtype, to_string(Shape{row.rows, row.cols, row.ld, row.off}), db_option);
+    text += fmt::format(
+        "next:\n  rowtune best{} --op {} --dtype {} --shape {} --top 5\n"
+        "  rowtune report{} --out report.html\n  rowtune dispatch{} --out table\n",
+        db_option, row.op, row.dtype, to_string(Shape{row.rows, row.cols, row.ld, row.off}), db_option, db_option);
   }
   return text;
 }

@@ -66,7 +66,11 @@ Constraint worth(std::string name, std::string meaning,
 
 /// What the compiled kernels can do: true of every algorithm.
 std::vector<Constraint> common_musts() {
-  return {must("thread_limit", "b is 1 to 1024",
+  return {must("apart", "results of a row cannot stand in place of the row",
+               [](const Workload& w, const DeviceInfo&, const Config&) {
+                 return !(gives_row_results(w.op) && w.options.in_place);
+               }),
+          must("thread_limit", "b is 1 to 1024",
                [](const Workload&, const DeviceInfo&, const Config& c) {
                  return c.block_size() >= 1 && c.block_size() <= 1024;
                }),
@@ -110,14 +114,26 @@ std::vector<Constraint> rules(std::vector<Constraint> own) {
   return all;
 }
 
+Constraint row_by_row() {
+  return must("row_by_row", "r is 1: this algorithm takes one row at a time",
+              [](const Workload&, const DeviceInfo&, const Config& c) { return c.rows_per_warp() == 1; });
+}
+
+Constraint few_long_rows() {
+  return worth("few_long_rows", "all threads share a row, where rows are long and few",
+               [](const Workload& w, const DeviceInfo&, const Config& c) {
+                 return c.split_count() == 1 || (c.split_count() == c.block_size() && c.get('p', 0) == 0 &&
+                                                 w.shape.cols >= 4096 && w.shape.rows < 4 * c.block_size());
+               });
+}
+
 /// Of the algorithms that walk over a row, V vectors at a time.
 std::vector<Constraint> walking_rules(std::vector<Constraint> more = {}) {
   more.push_back(must("compiled", "v is 2, 4 or 8: those are compiled into the program",
                       [](const Workload&, const DeviceInfo&, const Config& c) {
                         return one_of(c.vector_width(), {2, 4, 8});
                       }));
-  more.push_back(must("row_by_row", "r is 1: this algorithm takes one row at a time",
-                      [](const Workload&, const DeviceInfo&, const Config& c) { return c.rows_per_warp() == 1; }));
+  more.push_back(row_by_row());
   more.push_back(worth("short_rows", "short rows belong to registers; one walking config (v4) stays for comparison",
                        [](const Workload& w, const DeviceInfo& d, const Config& c) {
                          return !is_short_row(w, d) || (c.vector_width() == 4 && c.get('k', 1) == 1);
@@ -126,11 +142,7 @@ std::vector<Constraint> walking_rules(std::vector<Constraint> more = {}) {
                        [](const Workload& w, const DeviceInfo&, const Config& c) {
                          return c.get('p', 0) == 0 || (c.get('p', 0) == useful_prefetch(w) && w.shape.rows > 1);
                        }));
-  more.push_back(worth("few_long_rows", "all threads share a row, where rows are long and few",
-                       [](const Workload& w, const DeviceInfo&, const Config& c) {
-                         return c.split_count() == 1 || (c.split_count() == c.block_size() && c.get('p', 0) == 0 &&
-                                                         w.shape.cols >= 4096 && w.shape.rows < 4 * c.block_size());
-                       }));
+  more.push_back(few_long_rows());
   return rules(std::move(more));
 }
 
@@ -215,6 +227,22 @@ Algorithm registers_algorithm() {
                    })})};
 }
 
+Algorithm argmax_algorithm() {
+  const auto axes = [](const Workload&, const DeviceInfo& d) {
+    return std::vector<Axis>{threads(d), rows_in_flight({1}), vectors({4, 8}), splits(thread_counts(d))};
+  };
+  return {"scan",
+          "maximum, sum of exponentials, first place of the maximum: three looks at a row that stays in cache",
+          true,
+          {Op::argmax_logsumexp},
+          axes,
+          rules({row_by_row(), few_long_rows(),
+                 must("compiled", "v is 4 or 8: those are compiled into the program",
+                      [](const Workload&, const DeviceInfo&, const Config& c) {
+                        return one_of(c.vector_width(), {4, 8});
+                      })})};
+}
+
 std::vector<Algorithm> softmax_algorithms() {
   const std::vector<Op> both{Op::softmax, Op::log_softmax};
   const auto recompute_once = worth(
@@ -270,6 +298,7 @@ std::vector<Algorithm> cpu_algorithms() {
   std::vector<Algorithm> all{copy_algorithm()};
   for (auto& algorithm : softmax_algorithms()) all.push_back(std::move(algorithm));
   for (auto& algorithm : norm_algorithms()) all.push_back(std::move(algorithm));
+  all.push_back(argmax_algorithm());
   all.push_back(registers_algorithm());
   return all;
 }
@@ -280,6 +309,7 @@ Config cpu_base_config(const Workload& w, const DeviceInfo& device) {
     Config base{algorithm, {{'b', std::max(1, device.units)}, {'r', 1}, {'v', 4}, {'s', 1}}};
     // fp32 exponentials can wait in the output; other types would need a buffer that few would think of.
     if (w.op == Op::softmax) base.axes.push_back({'k', w.dtype == Dtype::f32 ? 1 : 0});
+    if (w.op == Op::argmax_logsumexp) return base;
     if (w.op != Op::copy) base.axes.push_back({'p', 0});
     base.axes.push_back({'n', 0});
     return base;
@@ -290,6 +320,8 @@ Config cpu_base_config(const Workload& w, const DeviceInfo& device) {
       return config("threepass");
     case Op::layernorm:
       return config("twopass");
+    case Op::argmax_logsumexp:
+      return config("scan");
     case Op::rmsnorm:
     case Op::fused_add_rmsnorm:
       return config("squares");

@@ -9,6 +9,7 @@ RowKernel find_kernel(const Workload& workload, const Config& config) {
     if (workload.shape.cols > std::int64_t{config.vector_width()} * simd_lanes()) return {};
     return is_softmax ? find_short_softmax(workload.dtype, log, config) : find_short_norm(workload, config);
   }
+  if (workload.op == Operation::argmax_logsumexp) return find_argmax(workload.dtype, config);
   if (workload.op == Operation::copy) return find_copy(workload.dtype, config);
   return is_softmax ? find_softmax(workload.dtype, log, config) : find_norm(workload, config);
 }

@@ -35,6 +35,7 @@ struct Partial {
   MaxSum<float> exponentials;
   Moments<float> moments;
   Sums<float> sums;
+  std::int64_t index = 0;  ///< argmax_logsumexp: of the first largest element, beside `exponentials`
 };
 
 struct RowKernel {
@@ -56,6 +57,7 @@ RowKernel find_kernel(const Workload& workload, const Config& config);
 
 RowKernel find_copy(Dtype dtype, const Config& config);
 RowKernel find_softmax(Dtype dtype, bool log, const Config& config);
+RowKernel find_argmax(Dtype dtype, const Config& config);
 RowKernel find_norm(const Workload& workload, const Config& config);
 /// Algorithm `registers`: rows of at most v vectors, r of them at once.
 RowKernel find_short_softmax(Dtype dtype, bool log, const Config& config);

@@ -10,6 +10,11 @@ GuardedMatrix matrix_for(const Workload& w) {
   return GuardedMatrix(w.shape.rows, w.shape.cols, w.shape.ld, w.shape.off, size_of(w.dtype));
 }
 
+GuardedMatrix output_for(const Workload& w) {
+  const auto [shape, bytes] = output_form(w);
+  return GuardedMatrix(shape.rows, shape.cols, shape.ld, shape.off, bytes);
+}
+
 GuardedMatrix vector_for(const Workload& w) {
   return GuardedMatrix(1, w.shape.cols, w.shape.cols, w.shape.off, size_of(w.dtype));
 }
@@ -28,7 +33,7 @@ void fill(GuardedMatrix& matrix, const Workload& w, int tensor, std::int64_t row
 Slot::Slot(const Workload& w) : input(matrix_for(w)) {
   const bool fused = w.op == Operation::fused_add_rmsnorm;
   if (fused) residual.emplace(matrix_for(w));
-  if (!w.options.in_place) output.emplace(matrix_for(w));
+  if (!w.options.in_place) output.emplace(output_for(w));
   if (fused && !w.options.in_place) new_residual.emplace(matrix_for(w));
   if (w.options.weight) weight.emplace(vector_for(w));
   if (w.options.bias) bias.emplace(vector_for(w));
@@ -53,7 +58,10 @@ std::int64_t slot_bytes(const Workload& w) {
   const int matrices = inputs_of(w.op) + (w.options.in_place ? 0 : outputs_of(w.op));
   const int vectors = int(w.options.weight) + int(w.options.bias);
   const Shape& s = w.shape;
-  return matrices * GuardedMatrix::bytes_needed(s.rows, s.cols, s.ld, s.off, size_of(w.dtype)) +
+  const auto [form, bytes] = output_form(w);
+  const std::int64_t results =
+      gives_row_results(w.op) ? GuardedMatrix::bytes_needed(form.rows, form.cols, form.ld, form.off, bytes) : 0;
+  return results + matrices * GuardedMatrix::bytes_needed(s.rows, s.cols, s.ld, s.off, size_of(w.dtype)) +
          vectors * GuardedMatrix::bytes_needed(1, s.cols, s.cols, s.off, size_of(w.dtype));
 }
 

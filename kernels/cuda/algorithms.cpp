@@ -20,10 +20,12 @@ using Kind = Constraint::Kind;
 
 const std::vector<Operation> softmaxes{Operation::softmax, Operation::log_softmax};
 const std::vector<Operation> norms{Operation::layernorm, Operation::rmsnorm, Operation::fused_add_rmsnorm};
-const std::vector<Operation> reductions{Operation::softmax, Operation::log_softmax, Operation::layernorm,
-                                        Operation::rmsnorm, Operation::fused_add_rmsnorm};
+const std::vector<Operation> reductions{Operation::softmax, Operation::log_softmax,       Operation::layernorm,
+                                        Operation::rmsnorm, Operation::fused_add_rmsnorm, Operation::argmax_logsumexp};
 
-bool is_softmax(Operation op) { return op == Operation::softmax || op == Operation::log_softmax; }
+bool has_exponentials(Operation op) {
+  return op == Operation::softmax || op == Operation::log_softmax || op == Operation::argmax_logsumexp;
+}
 
 // ------------------------------------------------------------------------------------------------------- axes
 
@@ -83,7 +85,8 @@ void add_weights(const Workload& w, std::vector<Axis>& axes, std::vector<int> re
 
 /// Exponential of the softmaxes, variance of layernorm; nothing for the rms norms.
 void add_arithmetic(const Workload& w, std::vector<Axis>& axes) {
-  if (is_softmax(w.op)) axes.push_back({'x', "exp", "1: special-function unit, subnormals flushed; 0: expf", {1, 0}});
+  if (has_exponentials(w.op))
+    axes.push_back({'x', "exp", "1: special-function unit, subnormals flushed; 0: expf", {1, 0}});
   if (w.op == Operation::layernorm)
     axes.push_back({'w', "variance", "1: one pass, 2: two passes, 3: Welford with Chan's merge", {3, 2, 1}});
 }
@@ -106,6 +109,8 @@ bool one_of(int value, std::initializer_list<int> values) {
 /// What every algorithm asks of its axes, so that any name that people type is refused with a reason or is right.
 std::vector<Constraint> with_common(std::vector<Constraint> own) {
   std::vector<Constraint> all{
+      must("apart", "results of a row cannot stand in place of the row",
+           [](auto& w, auto&, auto&) { return !(gives_row_results(w.op) && w.options.in_place); }),
       must("threads", "block_size is a multiple of 32 from 32 to the device's limit",
            [](auto&, auto& d, auto& c) {
              return c.block_size() >= 32 && c.block_size() % 32 == 0 && c.block_size() <= d.max_threads_per_block;
@@ -492,7 +497,7 @@ Config cuda_base_config(const Workload& w, const DeviceInfo&) {
                       ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}}}
                       : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
   if (is_norm(w.op) && config.algorithm == "lanes") config.axes.push_back({'e', 0});
-  if (is_softmax(w.op)) config.axes.push_back({'x', 1});
+  if (has_exponentials(w.op)) config.axes.push_back({'x', 1});
   if (w.op == Operation::layernorm) config.axes.push_back({'w', 3});
   return config;
 }

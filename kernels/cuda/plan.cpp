@@ -55,6 +55,8 @@ std::string operation_of(const Workload& w, const Config& config) {
       return fmt::format("rowtune::SoftmaxOperation<K, rowtune::{}, true>", spelling_of(config).method);
     case Operation::layernorm:
       return "rowtune::LayerNormOperation<K>";
+    case Operation::argmax_logsumexp:
+      return fmt::format("rowtune::ArgmaxLogSumExpOperation<K, {}>", rereads(config));
     default:
       return "rowtune::RmsNormOperation<K>";
   }
@@ -122,6 +124,8 @@ std::vector<std::string> operation_headers(Operation op) {
       return {"softmax.cuh"};
     case Operation::layernorm:
       return {"layernorm.cuh"};
+    case Operation::argmax_logsumexp:
+      return {"argmax_logsumexp.cuh"};
     default:
       return {"rmsnorm.cuh"};
   }

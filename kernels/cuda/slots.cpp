@@ -16,11 +16,14 @@ std::int64_t matrix_bytes(const Workload& w) {
   const Shape& s = w.shape;
   return s.rows == 0 || s.cols == 0 ? 0 : ((s.rows - 1) * s.ld + s.cols) * size_of(w.dtype);
 }
-std::int64_t pitch_of(const Workload& w, bool matrix) {
-  const std::int64_t data = matrix ? matrix_bytes(w) + w.shape.off * size_of(w.dtype) : w.shape.cols * size_of(w.dtype);
+bool is_matrix(Slots::Tensor t) { return t != Slots::weight && t != Slots::bias; }
+bool is_row_results(const Workload& w, Slots::Tensor t) { return t == Slots::output && gives_row_results(w.op); }
+
+std::int64_t pitch_of(const Workload& w, Slots::Tensor t) {
+  std::int64_t data = is_matrix(t) ? matrix_bytes(w) + w.shape.off * size_of(w.dtype) : w.shape.cols * size_of(w.dtype);
+  if (is_row_results(w, t)) data = output_form(w).shape.rows * output_form(w).shape.cols * output_form(w).element_bytes;
   return (data + 2 * guard + 255) / 256 * 256;
 }
-bool is_matrix(Slots::Tensor t) { return t != Slots::weight && t != Slots::bias; }
 
 bool needed(const Workload& w, Slots::Tensor t) {
   const bool fused = w.op == Operation::fused_add_rmsnorm;
@@ -50,6 +53,8 @@ const char* oracle_operation(Operation op) {
       return "oracle_log_softmax";
     case Operation::layernorm:
       return "oracle_layernorm";
+    case Operation::argmax_logsumexp:
+      return "oracle_argmax_logsumexp";
     default:
       return "oracle_rmsnorm";
   }
@@ -83,7 +88,7 @@ Slots::Slots(const Workload& workload, std::int64_t count) : workload_(workload)
   for (int i = 0; i < tensors; ++i) {
     const auto t = static_cast<Tensor>(i);
     if (!needed(workload, t)) continue;
-    pitch_[t] = pitch_of(workload, is_matrix(t));
+    pitch_[t] = pitch_of(workload, t);
     buffers_[t] = DeviceBuffer(pitch_[t] * count);
   }
 }
@@ -91,13 +96,19 @@ Slots::Slots(const Workload& workload, std::int64_t count) : workload_(workload)
 std::int64_t Slots::bytes_of_slot(const Workload& workload) {
   std::int64_t bytes = 0;
   for (int i = 0; i < tensors; ++i)
-    if (needed(workload, static_cast<Tensor>(i))) bytes += pitch_of(workload, is_matrix(static_cast<Tensor>(i)));
+    if (needed(workload, static_cast<Tensor>(i))) bytes += pitch_of(workload, static_cast<Tensor>(i));
   return bytes;
 }
 
 TensorPlace Slots::place(Tensor t) const {
   const Shape& s = workload_.shape;
   if (!has(t)) return {};
+  if (is_row_results(workload_,
+                     t)) {  // told in elements of the workload's type, as the kernels that fill and guard want it
+    const OutputForm form = output_form(workload_);
+    const std::int64_t cols = form.shape.cols * form.element_bytes / size_of(workload_.dtype);
+    return {buffers_[t].data(), pitch_[t], guard, form.shape.rows, cols, cols};
+  }
   if (!is_matrix(t)) return {buffers_[t].data(), pitch_[t], guard, 1, s.cols, std::max<std::int64_t>(1, s.cols)};
   return {buffers_[t].data(),
           pitch_[t],
@@ -127,6 +138,7 @@ RowArgs Slots::args(std::int64_t slot) const {
   a.rows = s.rows;
   a.cols = s.cols;
   a.input_stride = a.residual_stride = a.output_stride = a.residual_out_stride = s.ld;
+  if (is_row_results(workload_, output)) a.output_stride = output_form(workload_).shape.ld;
   a.eps = static_cast<float>(workload_.options.eps);
   if (workload_.op == Operation::copy && s.contiguous()) {  // one long row
     a.rows = s.rows * s.cols == 0 ? 0 : 1;

@@ -173,6 +173,7 @@ TEST_P(CpuKernels, GiveTheSameBitsWhateverTheThreadsAndTheStores) {
 
 // softmax adds up to 1, shifts do not matter, order is kept; a norm has the moments that it promises.
 TEST_P(CpuKernels, HaveTheirProperties) {
+  if (gives_row_results(GetParam().op)) return;  // nothing that adds up: the oracle's check says all
   const std::int64_t cols = 777;
   const Workload w = workload(Shape::of(5, cols));
   Workload plain = w;

@@ -94,7 +94,8 @@ class Trial {
   /// The bytes of every element written, row after row.
   std::string written() {
     std::string bits;
-    const auto bytes = static_cast<std::size_t>(workload.shape.cols * size_of(workload.dtype));
+    const auto form = output_form(workload);
+    const auto bytes = static_cast<std::size_t>(form.shape.cols * form.element_bytes);
     const auto add = [&](GuardedMatrix& m, std::int64_t r) {
       bits.append(reinterpret_cast<const char*>(m.row(r)), bytes);
     };

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "rowtune/testdata.cuh"
@@ -205,6 +206,50 @@ TEST(OracleCheck, AcceptsAnInfinityWhereTheDtypeEnds) {
   EXPECT_FALSE(check_element(w, -inf, -65000.0, 100, 1, 10, &ulp));
   EXPECT_NEAR(ulp, (65520 - 65000) / 32.0, 1e-9);
   EXPECT_FALSE(check_element(w, -65504, -125505.0, 100, 1, 10, &ulp));
+}
+
+TEST_P(OracleRows, ArgmaxIsTheFirstMaximumAndLogSumExpIsShiftInvariant) {
+  const Wide x = wide(row());
+  Eigen::Index place = 0;
+  x.maxCoeff(&place);
+  const auto got = reference_row(workload(Operation::argmax_logsumexp), row(), {}, nullptr, nullptr);
+  ASSERT_EQ(got.output.size(), 2u);
+  EXPECT_EQ(got.output[0], static_cast<double>(place));
+  const long double centre = x.mean();  // around the mean, not around the maximum
+  const long double right = centre + std::log((x - centre).exp().sum());
+  EXPECT_NEAR(static_cast<double>(got.output[1] - right), 0, 1e-15 * std::max(1.0, std::fabs(got.output[1])) * 4);
+  EXPECT_EQ(got.spread, static_cast<double>(x.maxCoeff() - x.minCoeff()));
+}
+
+TEST(OracleSpecials, ArgmaxTakesTheFirstOfEqualsAndTheFirstNaN) {
+  const auto of = [](const std::vector<double>& x) {
+    return reference_row(workload(Operation::argmax_logsumexp), x, {}, nullptr, nullptr).output;
+  };
+  EXPECT_EQ(of({1, 3, 3, 2}), (std::vector<double>{1, 3 + std::log(2 + std::exp(-2.0) + std::exp(-1.0))}));
+  EXPECT_EQ(of({-inf, -inf}), (std::vector<double>{0, -inf}));
+  EXPECT_EQ(of({1, inf, inf}), (std::vector<double>{1, inf}));
+  EXPECT_EQ(of({-inf, 2}), (std::vector<double>{1, 2}));
+  for (const auto& row : {std::vector<double>{1, inf, nan, nan}, {inf, -inf, nan}, {-inf, -inf, nan}}) {
+    EXPECT_EQ(of(row)[0], 2);
+    EXPECT_TRUE(std::isnan(of(row)[1]));
+  }
+  EXPECT_TRUE(of({}).empty()) << "no element, nothing to say";
+}
+
+TEST(OracleCheck, AnIndexIsExactAndALogSumExpErrsAsInF32) {
+  double ulp = 0;
+  const Workload w = workload(Operation::argmax_logsumexp, Dtype::bf16);
+  const std::int32_t index = 152063;
+  const float value = 12.5f;
+  std::byte row[8];
+  std::memcpy(row, &index, 4);
+  std::memcpy(row + 4, &value, 4);
+  EXPECT_EQ(load_output(w, row, 0), 152063);
+  EXPECT_EQ(load_output(w, row, 1), 12.5);
+  EXPECT_TRUE(check_output(w, 0, 152063, 152063, 8, 1, 10, &ulp));
+  EXPECT_FALSE(check_output(w, 0, 152062, 152063, 8, 1, 10, &ulp));
+  EXPECT_TRUE(check_output(w, 1, 12.5 + 1e-6, 12.5, 8, 1, 10, &ulp));
+  EXPECT_FALSE(check_output(w, 1, 12.5 + 1e-3, 12.5, 8, 1, 10, &ulp)) << "far less than an ulp of bf16";
 }
 
 TEST(OracleCheck, MeasuresUlpsOfTheDtypeAtTheReference) {

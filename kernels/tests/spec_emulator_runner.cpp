@@ -41,7 +41,7 @@ class EmulatorRunner : public Runner {
     const auto add = [&](const char* name, const Tensor& t, Use use) {
       if (!t.there()) return;
       regions.push_back({name, call.buffers[static_cast<std::size_t>(t.buffer)].data() + t.first, t.rows, t.cols,
-                         t.stride, size_of(call.workload.dtype), use});
+                         t.stride, t.bytes, use});
     };
     const auto same = [](const Tensor& a, const Tensor& b) { return a.buffer == b.buffer && a.first == b.first; };
     const bool in_place = same(call.input, call.output);

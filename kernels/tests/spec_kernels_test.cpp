@@ -43,7 +43,8 @@ std::vector<Workload> workloads_of(const SampledCase& c, std::size_t most) {
       for (std::int64_t off : {0, 1, v, 2 * v - 1}) {
         Workload w = c.workload;
         w.shape = {rows[all.size() % rows.size()], n, n + extra, off};
-        if (w.op != Operation::fused_add_rmsnorm || all.size() % 3 == 0) w.options.in_place = all.size() % 2 == 0;
+        if (w.op != Operation::fused_add_rmsnorm || all.size() % 3 == 0)
+          w.options.in_place = all.size() % 2 == 0 && !gives_row_results(w.op);
         if (!is_legal(w, c.config)) continue;
         if (cuda::plan_kernel(w, c.config).source == source) all.push_back(w);
       }

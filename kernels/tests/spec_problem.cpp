@@ -28,25 +28,22 @@ void paint(Buffer& buffer) {
   for (std::size_t i = 0; i < buffer.size(); ++i) buffer.data()[i] = canary(static_cast<std::int64_t>(i));
 }
 
-std::int64_t bytes_of(const Tensor& t, Dtype dtype) {
-  return t.rows == 0 || t.cols == 0 ? 0 : ((t.rows - 1) * t.stride + t.cols) * size_of(dtype);
+std::int64_t bytes_of(const Tensor& t) {
+  return t.rows == 0 || t.cols == 0 ? 0 : ((t.rows - 1) * t.stride + t.cols) * t.bytes;
 }
 
-Tensor add_tensor(Call& call, std::int64_t rows, std::int64_t cols, std::int64_t stride, std::int64_t off) {
-  const Dtype dtype = call.workload.dtype;
-  Tensor t{static_cast<int>(call.buffers.size()), guard + off * size_of(dtype), rows, cols, stride};
-  call.buffers.emplace_back(static_cast<std::size_t>(t.first + bytes_of(t, dtype) + guard));
+Tensor add_tensor(Call& call, std::int64_t rows, std::int64_t cols, std::int64_t stride, std::int64_t off, int bytes) {
+  Tensor t{static_cast<int>(call.buffers.size()), guard + off * bytes, rows, cols, stride, bytes};
+  call.buffers.emplace_back(static_cast<std::size_t>(t.first + bytes_of(t) + guard));
   paint(call.buffers.back());
   return t;
 }
 
 const std::byte* row_of(const Call& call, const Tensor& t, std::int64_t row) {
-  return call.buffers[static_cast<std::size_t>(t.buffer)].data() + t.first +
-         row * t.stride * size_of(call.workload.dtype);
+  return call.buffers[static_cast<std::size_t>(t.buffer)].data() + t.first + row * t.stride * t.bytes;
 }
 std::byte* row_of(Call& call, const Tensor& t, std::int64_t row) {
-  return call.buffers[static_cast<std::size_t>(t.buffer)].data() + t.first +
-         row * t.stride * size_of(call.workload.dtype);
+  return call.buffers[static_cast<std::size_t>(t.buffer)].data() + t.first + row * t.stride * t.bytes;
 }
 
 std::vector<double> load_row(const Call& call, const Tensor& t, std::int64_t row) {
@@ -56,9 +53,16 @@ std::vector<double> load_row(const Call& call, const Tensor& t, std::int64_t row
   return x;
 }
 
+std::vector<double> load_output_row(const Call& call, std::int64_t row) {
+  std::vector<double> y(static_cast<std::size_t>(call.output.cols));
+  for (std::int64_t c = 0; c < call.output.cols; ++c)
+    y[static_cast<std::size_t>(c)] = load_output(call.workload, row_of(call, call.output, row), c);
+  return y;
+}
+
 void poison(Call& call, const Tensor& t) {
   for (std::int64_t r = 0; r < t.rows; ++r)
-    std::memset(row_of(call, t, r), 0xff, static_cast<std::size_t>(t.cols * size_of(call.workload.dtype)));
+    std::memset(row_of(call, t, r), 0xff, static_cast<std::size_t>(t.cols * t.bytes));
 }
 
 /// Weights as the kernel uses them: fp32 sums of weight and offset.
@@ -78,7 +82,7 @@ std::string check_canaries(const Call& before, const Call& after) {
     std::vector<bool> free(was.size(), false);
     for (const Tensor* t : {&before.output, &before.residual_out}) {
       if (t->buffer != static_cast<int>(b)) continue;
-      const int bytes = size_of(before.workload.dtype);
+      const int bytes = t->bytes;
       for (std::int64_t r = 0; r < t->rows; ++r)
         std::fill_n(free.begin() + t->first + r * t->stride * bytes, t->cols * bytes, true);
     }
@@ -100,12 +104,13 @@ std::string check_elements(const Call& before, const Call& after, double depth) 
     const auto residual = is_fused(w) ? load_row(before, before.residual, r) : std::vector<double>{};
     const RowReference want = reference_row(w, x, residual, weights.empty() ? nullptr : weights.data(),
                                             biases.empty() ? nullptr : biases.data());
-    const auto got = load_row(after, after.output, r);
-    for (std::size_t c = 0; c < got.size(); ++c) {
+    const auto got = load_output_row(after, r);
+    for (std::size_t c = 0; c < want.output.size(); ++c) {
       double error = 0;
-      if (!check_element(w, got[c], want.output[c], want.spread, weight_scale(weights, c), depth, &error))
-        return fmt::format("element [{}, {}] of input {} is {}, must be {} ({:.3g} ulp off; depth {})", r, c, x[c],
-                           got[c], want.output[c], error, depth);
+      if (!check_output(w, static_cast<std::int64_t>(c), got[c], want.output[c], want.spread, weight_scale(weights, c),
+                        depth, &error))
+        return fmt::format("element [{}, {}] of the output is {}, must be {} ({:.3g} ulp off; depth {})", r, c, got[c],
+                           want.output[c], error, depth);
     }
     if (!is_fused(w)) continue;
     const auto sums = load_row(after, after.residual_out, r);
@@ -216,13 +221,14 @@ Call make_call(const Workload& w, const Config& config, const Fill& fill, const 
   call.config = config;
   const Shape& s = w.shape;
   const bool fused = is_fused(w);
+  const int bytes = size_of(w.dtype);
   const auto add_matrix = [&](int which) {
-    return add_tensor(call, s.rows, s.cols, s.ld, s.off + which * layout.apart);
+    return add_tensor(call, s.rows, s.cols, s.ld, s.off + which * layout.apart, bytes);
   };
   if (fused && layout.shared_matrix) {
     // Two column views of one matrix: their ranges interleave, their elements do not.
     const std::int64_t half = s.ld;
-    call.input = add_tensor(call, s.rows, 2 * half, 2 * half, s.off);
+    call.input = add_tensor(call, s.rows, 2 * half, 2 * half, s.off, bytes);
     call.input.cols = s.cols;
     call.residual = call.input;
     call.residual.first += half * size_of(w.dtype);
@@ -230,9 +236,13 @@ Call make_call(const Workload& w, const Config& config, const Fill& fill, const 
     call.input = add_matrix(0);
     if (fused) call.residual = add_matrix(1);
   }
-  if (w.options.weight) call.weight = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements);
-  if (w.options.bias) call.bias = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements);
-  call.output = w.options.in_place ? call.input : add_matrix(2);
+  if (w.options.weight) call.weight = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements, bytes);
+  if (w.options.bias) call.bias = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements, bytes);
+  const OutputForm form = output_form(w);
+  call.output = w.options.in_place ? call.input
+                                   : add_tensor(call, form.shape.rows, form.shape.cols, form.shape.ld,
+                                                form.shape.off + (gives_row_results(w.op) ? 0 : 2 * layout.apart),
+                                                form.element_bytes);
   if (fused) call.residual_out = w.options.in_place ? call.residual : add_matrix(3);
   if (!w.options.in_place) {
     poison(call, call.output);
@@ -278,7 +288,7 @@ std::string run_and_check(const Call& call, std::uint64_t order, bool twice) {
 std::vector<double> output_of(const Call& call) {
   std::vector<double> all;
   for (std::int64_t r = 0; r < call.output.rows; ++r) {
-    const auto row = load_row(call, call.output, r);
+    const auto row = load_output_row(call, r);
     all.insert(all.end(), row.begin(), row.end());
   }
   return all;

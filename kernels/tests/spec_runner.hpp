@@ -48,6 +48,7 @@ struct Tensor {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t stride = 0;  ///< elements
+  int bytes = 0;            ///< of an element
   bool there() const { return buffer >= 0; }
 };
 

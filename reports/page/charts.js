@@ -99,6 +99,7 @@ const powers = (values, width = 900) => {
   const inside = d3.range(low, high + 1, step).map(p => 2 ** p).filter(p => p >= d3.min(values) && p <= d3.max(values));
   return inside.length > 1 ? inside : values;
 };
+const rowsOf = n => short(n) + (n === 1 ? ' row' : ' rows');
 const short = n => n >= 1048576 && n % 1048576 === 0 ? n / 1048576 + 'M' : n >= 1024 && n % 1024 === 0 ? n / 1024 + 'K' : String(n);
 
 /// One panel for each device, regime and dtype: the winners of one operation over the row length, a line for each number of
@@ -134,7 +135,7 @@ function bandwidthChart(winners, op) {
       const spot = [x(last.w.cols) + 8, y(last.gbps) + 4];
       if (used.every(u => Math.abs(u[1] - spot[1]) > 12 || Math.abs(u[0] - spot[0]) > 60)) {  // labels that would cover each other are left to the tips
         used.push(spot);
-        c.svg.append('text').attr('class', 'soft').attr('x', spot[0]).attr('y', spot[1]).text(short(rows) + ' rows');
+        c.svg.append('text').attr('class', 'soft').attr('x', spot[0]).attr('y', spot[1]).text(rowsOf(rows));
       }
     }
     const others = here.flatMap(p => p.w.others.map(o => ({p, o})));
@@ -147,7 +148,7 @@ function bandwidthChart(winners, op) {
       .on('click', p => chooseWorkload(p.w));
     tip(dots, p => `${p.w.label}\n${p.config}\n${show.rate(p.gbps)} GB/s, ${show.percent(p.fraction)} of the ceiling\n${show.time(p.time)}, gain ${show.ratio(p.gain)}`);
   });
-  legendIn(host, [...unique(points.map(p => p.w.rows)).sort((a, b) => a - b).map(r => ({name: short(r) + ' rows', ...ofRows(r)})),
+  legendIn(host, [...unique(points.map(p => p.w.rows)).sort((a, b) => a - b).map(r => ({name: rowsOf(r), ...ofRows(r)})),
                   {name: 'ceiling: the tuned copy of the same bytes', color: 'var(--soft)', dash: '5 4'},
                   ...impls.map(i => ({name: i, letter: letterOf.get(i)}))]);
 }

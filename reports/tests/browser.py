@@ -110,6 +110,11 @@ class Browser:
                 said.append(params["entry"]["text"])
         return said
 
+    def task_seconds(self):
+        """What the page's main thread has worked; after Performance.enable."""
+        metrics = self.call("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+
     def requests(self):
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
@@ -120,3 +125,24 @@ class Browser:
 
     def pdf(self):
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
+
+
+def main():
+    """browser.py PAGE.html PICTURE.png [WIDTH HEIGHT [SCALE]]: a picture of the top of a page."""
+    import pathlib
+    import shutil
+    import sys
+
+    page, picture = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    width, height = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 4 else (1200, 900)
+    scale = float(sys.argv[5]) if len(sys.argv) > 5 else 1.0
+    browser = Browser(shutil.which("chromium") or "chromium-browser")
+    browser.open(page.as_uri(), width=width, height=height)
+    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+    data = browser.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
+    pathlib.Path(picture).write_bytes(base64.b64decode(data))
+    browser.close()
+
+
+if __name__ == "__main__":
+    main()

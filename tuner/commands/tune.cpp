@@ -25,6 +25,12 @@ namespace po = boost::program_options;
 
 constexpr double quick_budget_seconds = 60;  ///< the preset `quick` promises a minute anywhere
 
+std::string operation_list() {
+  std::vector<std::string> names;
+  for (const Operation op : all_operations()) names.push_back(to_string(op));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 CommandLine describe() {
   CommandLine line(
       "tune", "tune [--op OPS] [--dtype DTYPES] [--shapes SHAPES] [options]",
@@ -33,7 +39,7 @@ CommandLine describe() {
       "goes on where it was.");
   line.add_device("auto (the first usable GPU, else cpu), cpu, or cuda:N");
   line.add("Options")("op", po::value<std::string>()->default_value("all")->value_name("OP,OP"),
-                      "operations: all, or some of copy, softmax, log_softmax, layernorm, rmsnorm, fused_add_rmsnorm")(
+                      ("operations: all, or some of " + operation_list()).c_str())(
       "dtype", po::value<std::string>()->default_value("all")->value_name("DTYPE,DTYPE"),
       "all, or some of f32, f16, bf16")(
       "shapes", po::value<std::string>()->default_value("quick")->value_name("SHAPES"),

@@ -3,8 +3,11 @@
 #include "tuner/tests/cli_fixture.hpp"
 
 #include <fcntl.h>
+#include <pty.h>
 
 #include <map>
+
+#include "kernels/words.hpp"
 
 namespace rowtune {
 namespace {
@@ -211,6 +214,62 @@ TEST_F(Cli, SigkillLosesNothingThatWasRecorded) {
     for (const auto& [what, when] : before) EXPECT_EQ(now.count(what) ? now.at(what) : "gone", when) << what;
     EXPECT_GE(now.size(), before.size() + 3);
     before = now;
+  }
+}
+
+/// What a command writes to a terminal, both streams together.
+std::string on_a_terminal(const fs::path& folder, const std::string& words, const char* no_color) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    setenv("TERM", "xterm", 1);
+    no_color ? setenv("NO_COLOR", no_color, 1) : unsetenv("NO_COLOR");
+    if (chdir(folder.c_str()) != 0) _exit(126);
+    execl("/bin/sh", "sh", "-c", ("exec " ROWTUNE_PROGRAM " " + words).c_str(), nullptr);
+    _exit(127);
+  }
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 0; (n = read(terminal, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
+  close(terminal);
+  waitpid(child, nullptr, 0);
+  return text;
+}
+
+TEST_F(Cli, StyleIsForTerminalsAndObeysNoColor) {
+  ASSERT_EQ(run(small_tune + " --db t.db").code, 0);
+  const std::string best = "best --op softmax --dtype f32 --shape 4x64 --regime warm --db t.db";
+  const std::string bold = "\x1b[1m", any = "\x1b[";
+  EXPECT_EQ(run(best).out.find(any), std::string::npos) << "a pipe gets plain text";
+  EXPECT_NE(on_a_terminal(folder_, best, nullptr).find(bold), std::string::npos);
+  EXPECT_NE(on_a_terminal(folder_, best, "").find(bold), std::string::npos) << "empty is as if it were not set";
+  EXPECT_EQ(on_a_terminal(folder_, best, "1").find(any), std::string::npos);
+}
+
+TEST_F(Cli, TuneOpensWithASheetAndEndsWithTheNextCommands) {
+  const Result result = run(small_tune + " --db t.db");
+  for (const char* word : {"tunes on cpu", "limits", "workloads", "configs", "time", "Ctrl-C", "next:", "rowtune best",
+                           "rowtune report", "rowtune dispatch"})
+    EXPECT_NE(result.err.find(word), std::string::npos) << word << " is not in: " << result.err;
+  EXPECT_EQ(run(small_tune + " --db t.db --quiet").err, "");
+}
+
+TEST_F(Cli, ABudgetThatIsSpentSaysWhichOneWouldDo) {
+  const Result result =
+      run("tune --device cpu --op softmax --dtype all --shapes 64x769 --regime warm --budget 0.2s --db t.db");
+  EXPECT_NE(result.err.find("with --budget "), std::string::npos) << result.err;
+}
+
+TEST(WrittenByHand, ListsOfOperationsFollowTheWords) {
+  const fs::path folder = ROWTUNE_TUNER_FOLDER;
+  const std::string completion = read_file(folder / "completion.bash"),
+                    schema = read_file(folder / "dispatch.schema.json");
+  for (const Operation op : all_operations()) {
+    EXPECT_NE((completion + " ").find(to_string(op)), std::string::npos) << to_string(op) << " is not completed";
+    if (op != Operation::copy) {
+      EXPECT_NE(schema.find("\"" + to_string(op) + "\""), std::string::npos)
+          << to_string(op) << " is not in the schema";
+    }
   }
 }
 

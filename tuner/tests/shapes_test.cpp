@@ -59,6 +59,9 @@ TEST(Presets, LlmHoldsTheShapesOfEachOperation) {
   for (auto [r, c] : {std::pair{1, 2048}, {16, 7168}, {8192, 16384}, {65536, 256}, {512, 131072}, {4097, 1023}})
     EXPECT_TRUE(has(norms, r, c)) << r << "x" << c;
   EXPECT_FALSE(has(norms, 64, 50000));
+  const auto logits = llm.of(Operation::argmax_logsumexp);
+  EXPECT_EQ(logits.size(), 16u + 2u + 4u);
+  EXPECT_TRUE(has(logits, 64, 152064));
 }
 
 TEST(Presets, CliffsStandBesideEachPowerOfTwo) {

@@ -8,11 +8,22 @@
 
 namespace rowtune {
 
-/// Every element of the row becomes an output.
-template <class Op, class View, class Known, class Weights>
-ROWTUNE_DEVICE void write_row(const RowArgs& a, View& view, const Known& known, const Weights& weights) {
-  view.write(
-      [&](float(&x)[View::V], const auto& mask, int n) { Op::template apply<View>(a, known, weights, n, mask, x); });
+/// Whether an operation gives results of a row, by `store`, instead of a tensor like its input, by `apply`.
+template <class Op>
+struct GivesRowResults {
+  static constexpr bool value = false;
+};
+
+/// Every element of the row becomes an output; or one thread of the team stores what the row gives.
+template <class Op, class View, class Team, class Known, class Weights>
+ROWTUNE_DEVICE void write_row(const RowArgs& a, i64 row, View& view, const Team& team, const Known& known,
+                              const Weights& weights) {
+  if constexpr (GivesRowResults<Op>::value) {
+    if (team.rank() == 0 && a.cols > 0) Op::store(a, row, known);
+  } else {
+    view.write(
+        [&](float(&x)[View::V], const auto& mask, int n) { Op::template apply<View>(a, known, weights, n, mask, x); });
+  }
 }
 
 /// Very short to medium rows: 32 / rows_per_warp lanes a row, K::vectors vectors a lane.
@@ -31,7 +42,7 @@ ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
     if (row >= a.rows) mine.cols = 0;
     weights.prepare(a, row < a.rows ? row : 0, team);
     View view(mine, row < a.rows ? row : 0, team);
-    write_row<Op>(mine, view, Op::reduce(mine, view, team), weights);
+    write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
     if constexpr (!K::loop) break;
   }
 }
@@ -45,7 +56,7 @@ ROWTUNE_DEVICE void block_kernel(const RowArgs& a) {
   for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
     weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
-    write_row<Op>(a, view, Op::reduce(a, view, team), weights);
+    write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }
 }
@@ -59,7 +70,7 @@ ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
-    write_row<Op>(a, view, Op::reduce(a, view, team), weights);
+    write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }
   team.leave();
@@ -78,7 +89,7 @@ ROWTUNE_DEVICE void split_kernel(const RowArgs& a) {
     const auto known = Op::reduce(a, view, team);
     const bool last = !K::loop || row + grid_blocks() / K::split >= a.rows;
     if (last && thread_index() == 0) team.exchange.leave();
-    write_row<Op>(a, view, known, weights);
+    write_row<Op>(a, row, view, team, known, weights);
     if (last) return;
   }
   if (thread_index() == 0) team.exchange.leave();  // never had a row
@@ -128,7 +139,7 @@ ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
   }
   const auto known = Op::known_of(a, whole.template over_lanes<32>());
   RereadView<K, Team, Op::fill> view(a, row, team);
-  write_row<Op>(a, view, known, Weights<K, Team>());
+  write_row<Op>(a, row, view, team, known, Weights<K, Team>());
 }
 
 /// fused_add_rmsnorm, unfused, first of two launches: the new residual of the whole tensor.

@@ -10,7 +10,14 @@
 
 namespace rowtune {
 
-enum OracleOperation { oracle_copy, oracle_softmax, oracle_log_softmax, oracle_layernorm, oracle_rmsnorm };
+enum OracleOperation {
+  oracle_copy,
+  oracle_softmax,
+  oracle_log_softmax,
+  oracle_layernorm,
+  oracle_rmsnorm,
+  oracle_argmax_logsumexp
+};
 
 template <class T>
 ROWTUNE_DEVICE double rounded_test_value(int tensor, i64 row, i64 col, i64 cols) {
@@ -114,9 +121,54 @@ ROWTUNE_DEVICE double stored_value(const TensorPlace& t, i64 row, i64 col) {
   return v.get(0);
 }
 
+/// argmax_logsumexp: rows x 2 words, index and log-sum-exp. The test data is finite.
+template <class T>
+ROWTUNE_DEVICE void check_row_results(const OracleArgs& a) {
+  const auto add = [](double x, double y) { return x + y; };
+  const auto most = [](double x, double y) { return x > y ? x : y; };
+  double worst_ulp = 0;
+  for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
+    double high = -1e300, low = -1e300;
+    for (i64 c = thread_index(); c < a.cols; c += 256) {
+      const double x = oracle_input<T>(a, row, c);
+      high = most(high, x);
+      low = most(low, -x);
+    }
+    const double max = block_reduce(high, most);
+    const double spread = max + block_reduce(low, most);
+    double sum = 0, first = -1e300;  // minus the first index, so that the greatest is wanted
+    for (i64 c = thread_index(); c < a.cols; c += 256) {
+      const double x = oracle_input<T>(a, row, c);
+      sum += exp(x - max);
+      if (x == max) first = most(first, -static_cast<double>(c));
+    }
+    const double want = max + log(block_reduce(sum, add));
+    const double index = -block_reduce(first, most);
+    if (thread_index() == 0) {
+      const unsigned* got =
+          reinterpret_cast<const unsigned*>(static_cast<const char*>(a.output.base) + a.output.first) + row * 2;
+      const double value = float_of(got[1]);
+      const double error = value > want ? value - want : want - value;
+      const double ulps = error / ulp_at(code_f32, want);
+      if (ulps > worst_ulp) worst_ulp = ulps;
+      const bool near = error <= tolerance_of(tolerance_log_softmax, code_f32, want, spread, 1, a.depth);
+      if (!near || static_cast<int>(got[0]) != static_cast<int>(index)) {
+        atomicAdd(&a.result->wrong, 1ULL);
+        atomicMin(&a.result->first_wrong, static_cast<unsigned long long>(row * a.cols));
+      }
+    }
+  }
+  worst_ulp = block_reduce(worst_ulp, most);
+  if (thread_index() == 0) atomicMax(&a.result->max_error_ulp, bits_of(static_cast<float>(worst_ulp)));
+}
+
 /// One block of 256 threads per row.
 template <class T, int Op>
 ROWTUNE_DEVICE void check_rows(const OracleArgs& a) {
+  if constexpr (Op == oracle_argmax_logsumexp) {
+    check_row_results<T>(a);
+    return;
+  }
   constexpr int dtype = T::bytes == 4 ? code_f32 : minus_infinity_bits<T>() == 0xfc00u ? code_f16 : code_bf16;
   const auto add = [](double x, double y) { return x + y; };
   const auto most = [](double x, double y) { return x > y ? x : y; };
