@@ -86,8 +86,8 @@ class Database {
   MergeCounts merge_from(const std::string& other);
 
   /// Makes the file small for sharing: drops all samples, and the configs that are on no workload of their device,
-  /// operation and dtype among the first `contenders`, tied with the winner, or the base. What `best` says stays the
-  /// same. Returns how many measurements were dropped.
+  /// operation and dtype among the first `contenders`, tied with the winner, or the base. Of copies only each winner
+  /// stays. The view `best` keeps its winners and their numbers. Returns how many measurements were dropped.
   std::int64_t prune(int contenders);
 
  private:

@@ -30,6 +30,31 @@
 #define TEXT_OF(x) #x
 #define NAME_OF(x) TEXT_OF(x)
 
+/// How each dtype is on the host, and half the distance of its numbers around 1.
+template <class Element>
+struct Host;
+template <>
+struct Host<rowtune::f32> {
+  using Type = float;
+  static Type of(float x) { return x; }
+  static float to(Type x) { return x; }
+  static constexpr double half_ulp = 0x1p-24, least = 0x1p-149;
+};
+template <>
+struct Host<rowtune::f16> {
+  using Type = __half;
+  static Type of(float x) { return __float2half_rn(x); }
+  static float to(Type x) { return __half2float(x); }
+  static constexpr double half_ulp = 0x1p-11, least = 0x1p-24;
+};
+template <>
+struct Host<rowtune::bf16> {
+  using Type = __nv_bfloat16;
+  static Type of(float x) { return __float2bfloat16_rn(x); }
+  static float to(Type x) { return __bfloat162float(x); }
+  static constexpr double half_ulp = 0x1p-8, least = 0x1p-133;
+};
+
 namespace {
 
 using rowtune::Match;
@@ -57,29 +82,6 @@ void require(cudaError_t error, const char* doing) {
 
 // ------------------------------------------------------------------------------------------------------ values
 
-template <class Element>
-struct Host;
-template <>
-struct Host<rowtune::f32> {
-  using Type = float;
-  static Type of(float x) { return x; }
-  static float to(Type x) { return x; }
-  static constexpr double half_ulp = 0x1p-24, least = 0x1p-149;
-};
-template <>
-struct Host<rowtune::f16> {
-  using Type = __half;
-  static Type of(float x) { return __float2half_rn(x); }
-  static float to(Type x) { return __half2float(x); }
-  static constexpr double half_ulp = 0x1p-11, least = 0x1p-24;
-};
-template <>
-struct Host<rowtune::bf16> {
-  using Type = __nv_bfloat16;
-  static Type of(float x) { return __float2bfloat16_rn(x); }
-  static float to(Type x) { return __bfloat162float(x); }
-  static constexpr double half_ulp = 0x1p-8, least = 0x1p-133;
-};
 using H = Host<T>;
 using Element = H::Type;
 
@@ -322,7 +324,8 @@ std::vector<Case> cases() {
                                  {2, 4097}, {3, 8193}, {2, 32000}, {3, 32001}, {1, 50257}, {2, 131073}, {1, 1048577}};
   const bool norm = !is_softmax;
   int number = 0;
-  for (const auto& [rows, cols] : shapes) {
+  for (const auto& shape : shapes) {
+    const long long rows = shape[0], cols = shape[1];
     const auto add = [&](long long stride, long long offset, long long out_stride, long long out_offset,
                          bool in_place) {
       // Options in turn, so that all of them meet all kinds of shapes.
