@@ -22,3 +22,27 @@ endif()
 
 install(TARGETS rowtune RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/include/rowtune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.cuh")
+
+# find_package(rowtune): rowtune::kernels, the kernel headers; rowtune::dispatch, what a generated rowtune_dispatch.cuh
+# needs (-fmad=false: the outputs that the tuner verified, bit for bit).
+include(CMakePackageConfigHelpers)
+add_library(rowtune_kernel_headers INTERFACE)
+target_include_directories(rowtune_kernel_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(rowtune_kernel_headers INTERFACE cxx_std_17)
+set_target_properties(rowtune_kernel_headers PROPERTIES EXPORT_NAME kernels)
+add_library(rowtune_dispatch_headers INTERFACE)
+target_link_libraries(rowtune_dispatch_headers INTERFACE rowtune_kernel_headers)
+target_compile_options(rowtune_dispatch_headers INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+set_target_properties(rowtune_dispatch_headers PROPERTIES EXPORT_NAME dispatch)
+install(TARGETS rowtune_kernel_headers rowtune_dispatch_headers EXPORT rowtune-targets)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/rowtune)
+install(EXPORT rowtune-targets NAMESPACE rowtune:: DESTINATION ${package})
+file(WRITE ${CMAKE_BINARY_DIR}/rowtune-config.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/rowtune-targets.cmake)\n")
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/rowtune-config-version.cmake COMPATIBILITY SameMinorVersion
+                                 ARCH_INDEPENDENT)
+install(FILES ${CMAKE_BINARY_DIR}/rowtune-config.cmake ${CMAKE_BINARY_DIR}/rowtune-config-version.cmake
+        DESTINATION ${package})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tuner/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/rowtune USE_SOURCE_PERMISSIONS
+        PATTERN CMakeLists.txt EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/tuner/examples/consumer/CMakeLists.txt
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/rowtune/examples/consumer)

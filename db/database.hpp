@@ -85,6 +85,11 @@ class Database {
   /// nothing the second time. Throws EnvironmentError when the other file is refused.
   MergeCounts merge_from(const std::string& other);
 
+  /// Makes the file small for sharing: drops all samples, and the configs that are on no workload of their device,
+  /// operation and dtype among the first `contenders`, tied with the winner, or the base. Of copies only each winner
+  /// stays. The view `best` keeps its winners and their numbers. Returns how many measurements were dropped.
+  std::int64_t prune(int contenders);
+
  private:
   struct Impl;
   explicit Database(std::unique_ptr<Impl> impl);

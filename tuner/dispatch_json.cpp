@@ -13,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "tuner/dispatch_table.hpp"
 
@@ -21,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr const char* schema_name = "rowtune-dispatch";
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
 
 Json number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
@@ -32,6 +34,7 @@ Json json_of(const DispatchEntry& entry) {
   return {{"rows", entry.rows},
           {"cols", entry.cols},
           {"alignment", entry.alignment},
+          {"kernel", entry.kernel},
           {"config", entry.config},
           {"evidence",
            {{"time_us", e.time_us},
@@ -42,11 +45,32 @@ Json json_of(const DispatchEntry& entry) {
             {"base_time_us", number(e.base_time_us)},
             {"gain_over_base", number(e.gain_over_base)},
             {"ties", e.ties},
+            {"best_config", e.best_config},
+            {"regret", number(e.regret)},
             {"max_error_ulp", number(e.max_error_ulp)},
             {"decided", e.decided},
             {"toolchain", e.toolchain},
             {"source_fingerprint", e.source_fingerprint},
             {"protocol", e.protocol}}}};
+}
+
+Json json_of(const DispatchKernel& kernel) {
+  return {{"config", kernel.config}, {"vectors", kernel.vectors}, {"ragged", kernel.ragged}};
+}
+
+Json json_of(const DispatchRegion& region) {
+  return {{"cols", region.cols}, {"rows", region.rows}, {"kernel", region.kernel}};
+}
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// One element a line, so that a difference between two files is a line each.
+template <class T>
+std::string list_of(const char* name, const std::vector<T>& all) {
+  std::string text = fmt::format("      \"{}\": [", name);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += fmt::format("{}\n        {}", i == 0 ? "" : ",", dump(json_of(all[i])));
+  return text + (all.empty() ? "]" : "\n      ]");
 }
 
 /// A value in the document that knows where it is, so that every complaint names the place.
@@ -116,12 +140,15 @@ class Node {
   const std::string& source_;
 };
 
-DispatchEntry read_entry(const Node& node) {
-  constexpr std::int64_t extent = 2147483647;
+constexpr std::int64_t extent = 2147483647;
+constexpr int most_kernels = 32767;
+
+DispatchEntry read_entry(const Node& node, int kernels) {
   DispatchEntry entry;
   entry.rows = node["rows"].whole(0, extent);
   entry.cols = node["cols"].whole(0, extent);
   entry.alignment = static_cast<int>(node["alignment"].whole(1, 16));
+  entry.kernel = static_cast<int>(node["kernel"].whole(-1, kernels - 1));
   entry.config = node["config"].text();
   const auto evidence = node["evidence"];
   auto& e = entry.evidence;
@@ -133,12 +160,26 @@ DispatchEntry read_entry(const Node& node) {
   e.base_time_us = evidence["base_time_us"].maybe_real();
   e.gain_over_base = evidence["gain_over_base"].maybe_real();
   e.ties = static_cast<int>(evidence["ties"].whole(0, 1'000'000'000));
+  e.best_config = evidence["best_config"].text();
+  e.regret = evidence["regret"].maybe_real();
   e.max_error_ulp = evidence["max_error_ulp"].maybe_real();
   e.decided = evidence["decided"].flag();
   e.toolchain = evidence["toolchain"].text();
   e.source_fingerprint = evidence["source_fingerprint"].text();
   e.protocol = static_cast<int>(evidence["protocol"].whole(0, 1'000'000'000));
   return entry;
+}
+
+std::vector<DispatchRegion> read_regions(const Node& node, int kernels) {
+  std::vector<DispatchRegion> regions;
+  for (const auto& region : node.list()) {
+    regions.push_back({region["cols"].whole(0, extent), region["rows"].whole(0, extent),
+                       static_cast<int>(region["kernel"].whole(-1, kernels - 1))});
+    const auto order = [](const DispatchRegion& r) { return std::pair(r.cols, r.rows); };
+    if (regions.size() > 1 && !(order(regions[regions.size() - 2]) < order(regions.back())))
+      region.fail("a region beyond the one before it");
+  }
+  return regions;
 }
 
 DispatchTable read_table(const Node& node) {
@@ -149,7 +190,20 @@ DispatchTable read_table(const Node& node) {
   table.dtype = node["dtype"].word(parse_dtype);
   table.regime = node["regime"].word(parse_regime);
   table.options = node["options"].word(parse_options);
-  for (const auto& entry : node["entries"].list()) table.entries.push_back(read_entry(entry));
+  for (const auto& kernel : node["kernels"].list())
+    table.kernels.push_back(
+        {kernel["config"].text(), static_cast<int>(kernel["vectors"].whole(0, extent)), kernel["ragged"].flag()});
+  const int kernels = static_cast<int>(std::min<std::size_t>(table.kernels.size(), most_kernels));
+  for (const auto& entry : node["entries"].list()) {
+    table.entries.push_back(read_entry(entry, kernels));
+    const auto order = [](const DispatchEntry& e) { return std::tuple(e.cols, e.rows, e.alignment); };
+    if (table.entries.size() > 1 && !(order(table.entries[table.entries.size() - 2]) < order(table.entries.back())))
+      entry.fail("an entry beyond the one before it");
+  }
+  table.least_cols = node["least_cols"].whole(0, extent);
+  table.least_rows = node["least_rows"].whole(0, extent);
+  table.aligned = read_regions(node["aligned"], kernels);
+  table.ragged = read_regions(node["ragged"], kernels);
   return table;
 }
 
@@ -195,20 +249,20 @@ class TemporaryFile {
 }  // namespace
 
 std::string to_json(const DispatchTables& all) {
-  Json tables = Json::array();
-  for (const auto& t : all.tables) {
-    Json entries = Json::array();
-    for (const auto& entry : t.entries) entries.push_back(json_of(entry));
-    tables.push_back({{"device_model", t.device_model},
-                      {"device_limits", t.device_limits},
-                      {"op", to_string(t.op)},
-                      {"dtype", to_string(t.dtype)},
-                      {"regime", to_string(t.regime)},
-                      {"options", to_string(t.options)},
-                      {"entries", entries}});
+  std::string text =
+      fmt::format("{{\n  \"schema\": \"{}\",\n  \"version\": {},\n  \"tables\": [", schema_name, schema_version);
+  for (std::size_t i = 0; i < all.tables.size(); ++i) {
+    const auto& t = all.tables[i];
+    const Json head = {{"device_model", t.device_model}, {"device_limits", t.device_limits},
+                       {"op", to_string(t.op)},          {"dtype", to_string(t.dtype)},
+                       {"regime", to_string(t.regime)},  {"options", to_string(t.options)},
+                       {"least_cols", t.least_cols},     {"least_rows", t.least_rows}};
+    text += fmt::format("{}\n    {{", i == 0 ? "" : ",");
+    for (const auto& [key, value] : head.items()) text += fmt::format("\n      \"{}\": {},", key, dump(value));
+    text += fmt::format("\n{},\n{},\n{},\n{}\n    }}", list_of("kernels", t.kernels), list_of("entries", t.entries),
+                        list_of("aligned", t.aligned), list_of("ragged", t.ragged));
   }
-  const Json document = {{"schema", schema_name}, {"version", schema_version}, {"tables", tables}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text + (all.tables.empty() ? "]\n}\n" : "\n  ]\n}\n");
 }
 
 DispatchTables parse_dispatch(const std::string& json, const std::string& source) {
@@ -233,17 +287,24 @@ DispatchTables parse_dispatch(const std::string& json, const std::string& source
   return tables;
 }
 
-std::string write_dispatch(const DispatchTables& tables, const std::string& folder) {
+std::vector<std::string> write_dispatch(const DispatchTables& tables, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed)
     throw EnvironmentError(
         fmt::format("folder '{}' cannot be made: {}; name another one with --out", folder, failed.message()));
-  const auto path = std::filesystem::path(folder) / "dispatch.json";
-  TemporaryFile file(path);
-  file.write_all(to_json(tables));
-  file.take_its_place();
-  return path.string();
+  std::vector<std::pair<const char*, std::string>> files{{"dispatch.json", to_json(tables)}};
+  if (std::any_of(tables.tables.begin(), tables.tables.end(), [](const auto& t) { return is_cuda(t.device_limits); }))
+    files.emplace_back("rowtune_dispatch.cuh", to_header(tables));
+  std::vector<std::string> paths;
+  for (const auto& [name, text] : files) {
+    const auto path = std::filesystem::path(folder) / name;
+    TemporaryFile file(path);
+    file.write_all(text);
+    file.take_its_place();
+    paths.push_back(path.string());
+  }
+  return paths;
 }
 
 DispatchTables read_dispatch(const std::string& path) {

@@ -1,48 +1,21 @@
-// Building tables from winners, and looking shapes up.
+// Looking shapes up.
 
 #include "tuner/dispatch_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 #include <tuple>
 
+#include "kernels/cuda/known_devices.hpp"
+#include "kernels/cuda/plan.hpp"
+
 namespace rowtune {
 namespace {
-
-auto order_of(const DispatchTable& t) {
-  return std::tuple(t.device_model, t.device_limits, t.op, t.dtype, t.regime, t.options);
-}
-
-auto place_of(const DispatchEntry& e) { return std::tuple(e.cols, e.rows, e.alignment); }
-
-DispatchEntry entry_of(const db::BestRow& row) {
-  DispatchEntry entry;
-  entry.rows = row.rows, entry.cols = row.cols;
-  entry.alignment = alignment_of({row.rows, row.cols, row.ld, row.off}, parse_dtype(row.dtype));
-  entry.config = row.config;
-  auto& e = entry.evidence;
-  e.time_us = row.time_us.value();
-  e.time_lo_us = row.time_lo_us, e.time_hi_us = row.time_hi_us;
-  e.ceiling_fraction = row.ceiling_fraction;
-  e.base_config = row.base_config, e.base_time_us = row.base_time_us, e.gain_over_base = row.gain_over_base;
-  e.ties = row.ties, e.max_error_ulp = row.max_error_ulp, e.decided = row.decided;
-  e.toolchain = row.toolchain, e.source_fingerprint = row.source_fingerprint, e.protocol = row.protocol;
-  if (row.base_time_us && *row.base_time_us < e.time_us) {
-    entry.config = row.base_config;
-    if (e.ceiling_fraction) *e.ceiling_fraction *= e.time_us / *row.base_time_us;
-    e.time_us = *row.base_time_us;
-    e.time_lo_us = e.time_hi_us = e.max_error_ulp = std::nullopt;
-    e.gain_over_base = 1;
-    e.ties = 0;
-    e.decided = false;
-  }
-  return entry;
-}
 
 /// Distance of two extents as |log2(a / b)|; no distance spans to or from nothing.
 double distance(std::int64_t a, std::int64_t b) {
@@ -51,33 +24,14 @@ double distance(std::int64_t a, std::int64_t b) {
   return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
 }
 
-bool in_range(const DispatchTable& table, const Shape& shape) {
-  double nearest_cols = std::numeric_limits<double>::infinity();
-  std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
-  for (const auto& e : table.entries) {
-    nearest_cols = std::min(nearest_cols, distance(e.cols, shape.cols));
-    if (e.rows == 0) continue;
-    fewest = std::min(fewest, e.rows);
-    most = std::max(most, e.rows);
-  }
-  // 2 * rows >= fewest: rows are at most 2^31, so nothing overflows.
-  return nearest_cols <= 1 && shape.rows > 0 && 2 * shape.rows >= fewest && shape.rows <= 2 * most;
-}
-
-const DispatchEntry& nearest_entry(const DispatchTable& table, const Shape& shape, int alignment) {
-  const auto better = [&](const DispatchEntry& a, const DispatchEntry& b) {
+/// For people: the tuned shape to compare a near answer with. Columns first, then rows.
+const DispatchEntry& nearest_entry(const DispatchTable& table, const Shape& shape) {
+  return *std::min_element(table.entries.begin(), table.entries.end(), [&](const auto& a, const auto& b) {
     const auto rank = [&](const DispatchEntry& e) {
-      return std::tuple(e.alignment != alignment, distance(e.cols, shape.cols), e.cols, distance(e.rows, shape.rows),
-                        e.rows, -e.alignment);
+      return std::tuple(distance(e.cols, shape.cols), distance(e.rows, shape.rows), e.cols, e.rows);
     };
     return rank(a) < rank(b);
-  };
-  // The class goes first only as long as it has something in range.
-  DispatchTable same_class;
-  for (const auto& e : table.entries)
-    if (e.alignment == alignment) same_class.entries.push_back(e);
-  if (same_class.entries.empty() || !in_range(same_class, shape)) alignment = 0;
-  return *std::min_element(table.entries.begin(), table.entries.end(), better);
+  });
 }
 
 }  // namespace
@@ -106,38 +60,50 @@ int alignment_of(const Shape& shape, Dtype dtype) {
   return size_of(dtype);
 }
 
-DispatchTables dispatch_tables(const std::vector<db::BestRow>& rows) {
-  struct Candidate {
-    DispatchEntry entry;
-    std::tuple<std::int64_t, std::int64_t> from_contiguous;
-  };
-  std::map<decltype(order_of({})), std::pair<DispatchTable, std::map<decltype(place_of({})), Candidate>>> tables;
-  for (const auto& row : rows) {
-    if (row.op == to_string(Operation::copy) || !row.time_us) continue;
-    DispatchTable table;
-    const auto workload = row.workload();
-    table.device_model = row.device_model, table.device_limits = row.device_limits;
-    table.op = workload.op, table.dtype = workload.dtype, table.regime = workload.regime;
-    table.options = workload.options;
-    auto& [head, entries] =
-        tables.try_emplace(order_of(table), table, decltype(tables)::mapped_type::second_type{}).first->second;
-    const Candidate candidate{entry_of(row), {row.ld - row.cols, row.off}};
-    const auto [at, added] = entries.try_emplace(place_of(candidate.entry), candidate);
-    if (!added && candidate.from_contiguous < at->second.from_contiguous) at->second = candidate;
+bool is_cuda(const std::string& device_limits) { return cuda::device_of_limits(device_limits).has_value(); }
+
+dispatch::Kernel constants_of(const DispatchTable& table, const DispatchKernel& kernel) {
+  if (!is_cuda(table.device_limits)) {
+    dispatch::Kernel any{};
+    any.family = dispatch::Family::reread;
+    any.block = any.rows_per_warp = any.vector = any.split = 1;
+    any.ragged = true;
+    return any;
   }
-  DispatchTables all;
-  for (auto& [key, value] : tables) {
-    for (auto& [place, candidate] : value.second) value.first.entries.push_back(candidate.entry);
-    all.tables.push_back(std::move(value.first));
-  }
-  return all;
+  Workload w = Workload::of(table.op, table.dtype, Shape::of(1, 1));
+  auto constants = cuda::kernel_for(w, split_config_name(kernel.config));
+  constants.vectors = kernel.vectors;
+  constants.ragged = kernel.ragged;
+  return constants;
 }
 
-DispatchTables dispatch_tables(const db::Database& database, Regime regime, const db::BestQuery& only) {
-  auto query = only;
-  query.regime = regime;
-  query.top = 1;
-  return dispatch_tables(database.best(query));
+LookupTable::LookupTable(const DispatchTable& table) : element_(size_of(table.dtype)), table_{} {
+  for (const auto& k : table.kernels) kernels_.push_back(constants_of(table, k));
+  for (const auto& e : table.entries)
+    entries_.push_back({static_cast<int>(e.cols), static_cast<int>(e.rows), static_cast<short>(e.alignment),
+                        static_cast<short>(e.kernel), static_cast<float>(e.evidence.time_us)});
+  const auto fill = [](const std::vector<DispatchRegion>& from, std::vector<dispatch::Region>& to) {
+    for (const auto& r : from)
+      to.push_back({static_cast<int>(r.cols), static_cast<int>(r.rows), static_cast<short>(r.kernel)});
+  };
+  fill(table.aligned, aligned_);
+  fill(table.ragged, ragged_);
+  table_ = {kernels_.data(),
+            0,
+            static_cast<int>(kernels_.size()),
+            entries_.data(),
+            static_cast<int>(entries_.size()),
+            aligned_.data(),
+            static_cast<int>(aligned_.size()),
+            ragged_.data(),
+            static_cast<int>(ragged_.size()),
+            static_cast<int>(table.least_cols),
+            static_cast<int>(table.least_rows)};
+}
+
+dispatch::Answer LookupTable::look_up(const Shape& shape) const {
+  const int alignment = alignment_of(shape, element_ == 4 ? Dtype::f32 : Dtype::f16);
+  return dispatch::look_up(table_, {shape.rows, shape.cols, element_, alignment, 16});
 }
 
 Match lookup(const DispatchTables& tables, const std::string& device_model, Operation op, Dtype dtype,
@@ -165,31 +131,30 @@ Match lookup(const DispatchTables& tables, const std::string& device_model, Oper
     match.sentence = fmt::format("not tuned: no table for {}; launch the base.", to_string(asked));
     return match;
   }
-  const int alignment = alignment_of(shape, dtype);
-  const auto same = std::find_if(table->entries.begin(), table->entries.end(), [&](const DispatchEntry& e) {
-    return e.rows == shape.rows && e.cols == shape.cols && e.alignment == alignment;
-  });
-  if (same != table->entries.end()) {
+  const LookupTable view(*table);
+  const auto answer = view.look_up(shape);
+  if (answer.kind == dispatch::MatchKind::exact) {
     match.kind = MatchKind::exact;
-    match.config = same->config;
-    match.entry = *same;
+    match.entry = table->entries.at(static_cast<std::size_t>(answer.entry - view.table().entries));
     match.sentence = fmt::format("exact: {} was tuned.", to_string(asked));
-    return match;
-  }
-  if (!in_range(*table, shape)) {
+  } else if (answer.kind == dispatch::MatchKind::near) {
+    match.kind = MatchKind::near;
+    match.entry = nearest_entry(*table, shape);
+    match.cols_factor = std::exp2(distance(match.entry->cols, shape.cols));
+    match.rows_factor = std::exp2(distance(match.entry->rows, shape.rows));
+    match.sentence = fmt::format("near, not exact: {} was not tuned; the closest that was is {}x{}.", to_string(asked),
+                                 match.entry->rows, match.entry->cols);
+  } else {
     match.kind = MatchKind::out_of_range;
-    match.sentence = fmt::format(
-        "out of range: {} is more than a factor of two away from what was tuned; launch the base.", to_string(asked));
+    match.sentence = fmt::format("out of range: {} is outside what was tuned; launch the base.", to_string(asked));
     return match;
   }
-  const auto& entry = nearest_entry(*table, shape, alignment);
-  match.kind = MatchKind::near;
-  match.config = entry.config;
-  match.entry = entry;
-  match.cols_factor = std::exp2(distance(entry.cols, shape.cols));
-  match.rows_factor = std::exp2(distance(entry.rows, shape.rows));
-  match.sentence = fmt::format("near, not exact: {}x{} at {}-byte alignment was tuned, the closest to {}.", entry.rows,
-                               entry.cols, entry.alignment, to_string(asked));
+  if (answer.kernel < 0) {
+    match.config = match.kind == MatchKind::exact ? match.entry->config : "base";
+  } else {
+    match.kernel = table->kernels.at(static_cast<std::size_t>(answer.kernel));
+    match.config = match.kernel->config;
+  }
   return match;
 }
 

@@ -105,5 +105,26 @@ TEST_F(MergeTest, ForeignMissingAndTheSameFileAreRefused) {
   EXPECT_EQ(db.merge_from(other_path).measurements, 0) << "and the file is still in order";
 }
 
+TEST_F(MergeTest, PruningKeepsWinnersAndWhoeverIsNearTheTopSomewhere) {
+  for (const int cols : {8, 16}) {
+    const auto w = softmax(8, cols);
+    db.record(base(measured(w, "block.b256", 100)));
+    db.record(measured(w, "warp.b32", cols == 8 ? 10 : 50));
+    db.record(measured(w, "warp.b64", cols == 8 ? 50 : 10));
+    db.record(measured(w, "warp.b96", 60));
+  }
+  const auto before = db.best({});
+  EXPECT_EQ(db.prune(1), 2) << "warp.b96 is beaten everywhere";
+  EXPECT_EQ(db.measurement_count(), 6);
+  const auto after = db.best({});
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].config, before[i].config);
+    EXPECT_EQ(after[i].base_time_us, before[i].base_time_us);
+  }
+  EXPECT_TRUE(db.measurements(key_of(softmax(8, 8))).at(0).samples_us.empty());
+  EXPECT_EQ(db.prune(1), 0);
+}
+
 }  // namespace
 }  // namespace rowtune::db::test

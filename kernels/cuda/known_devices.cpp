@@ -2,12 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 namespace rowtune::cuda {
 
 void describe_limits(DeviceInfo& d) {
   d.limits = fmt::format("sm_{} units={} threads={}/{} registers={} shared={}/{} cluster={} l2={}", d.architecture,
                          d.units, d.max_threads_per_block, d.max_threads_per_unit, d.registers_per_unit,
                          d.shared_bytes_per_block, d.shared_bytes_per_unit, d.max_cluster, d.cache_bytes);
+}
+
+std::optional<DeviceInfo> device_of_limits(const std::string& limits) {
+  DeviceInfo d;
+  d.id = "cuda:0";
+  d.kind = DeviceKind::cuda;
+  long long cache = 0;
+  if (std::sscanf(limits.c_str(), "sm_%d units=%d threads=%d/%d registers=%d shared=%d/%d cluster=%d l2=%lld",
+                  &d.architecture, &d.units, &d.max_threads_per_block, &d.max_threads_per_unit, &d.registers_per_unit,
+                  &d.shared_bytes_per_block, &d.shared_bytes_per_unit, &d.max_cluster, &cache) != 9)
+    return std::nullopt;
+  d.cache_bytes = cache;
+  d.limits = limits;
+  return d;
 }
 
 DeviceInfo known_device(int architecture) {

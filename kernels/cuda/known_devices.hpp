@@ -1,6 +1,9 @@
 #pragma once
 // Limits of GPUs that are not here: so that spaces can be shown, tested and compiled for them without one.
 
+#include <optional>
+#include <string>
+
 #include "kernels/device.hpp"
 
 namespace rowtune::cuda {
@@ -11,5 +14,7 @@ DeviceInfo known_device(int architecture);
 
 /// Sets `limits` from the fields: the canonical text that is part of a measurement's identity.
 void describe_limits(DeviceInfo& info);
+/// The fields that such a text tells of; none where it is not one.
+std::optional<DeviceInfo> device_of_limits(const std::string& limits);
 
 }  // namespace rowtune::cuda

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
-#include "kernels/include/rowtune/exchange_layout.cuh"
+#include "kernels/include/rowtune/dispatch/geometry.cuh"
 
 namespace rowtune::cuda {
 namespace {
 
-constexpr std::int64_t grid_limit = 2147483647;
+using dispatch::ceil_div;
+using dispatch::grid_limit;
 
-/// How an algorithm is spelled in kernels.cuh: function, view, softmax method, and whether it takes fewer blocks than
-/// rows.
+/// How an algorithm is spelled in kernels.cuh: function, view, softmax method.
 struct Spelling {
   const char* algorithm;
   const char* function;
@@ -45,8 +46,6 @@ const Spelling& spelling_of(const Config& config) {
 
 bool rereads(const Config& config) { return std::string_view(spelling_of(config).view) == "RereadView"; }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::string operation_of(const Workload& w, const Config& config) {
   switch (w.op) {
     case Operation::softmax:
@@ -69,7 +68,7 @@ std::string includes_of(Operation op) {
   return text;
 }
 
-std::string traits_of(const Workload& w, const Config& config, const RowLayout& layout, bool loop) {
+std::string traits_of(const Workload& w, const dispatch::Kernel& kernel, bool loop) {
   std::string k = "struct K : rowtune::KernelTraits {\n";
   const auto number = [&](const char* name, std::int64_t value) {
     k += fmt::format("  static constexpr int {} = {};\n", name, value);
@@ -78,24 +77,21 @@ std::string traits_of(const Workload& w, const Config& config, const RowLayout& 
     k += fmt::format("  static constexpr bool {} = {};\n", name, value);
   };
   k += fmt::format("  using Element = rowtune::{};\n", to_string(w.dtype));
-  number("block", config.block_size());
-  number("vector", layout.vector);
-  if (config.algorithm == "copy")
-    number("vectors", config.get('u', 1));
-  else if (!rereads(config))
-    number("vectors", std::max<std::int64_t>(1, vectors_per_thread(w, config)));
-  number("rows_per_warp", config.rows_per_warp());
-  number("split", config.split_count());
-  number("batch", config.get('u', 4));
-  flag("ragged", layout.ragged);
-  flag("packed", config.get('p', 0) == 1);
+  number("block", kernel.block);
+  number("vector", kernel.vector);
+  if (kernel.vectors > 0) number("vectors", kernel.vectors);
+  number("rows_per_warp", kernel.rows_per_warp);
+  number("split", kernel.split);
+  number("batch", kernel.batch);
+  flag("ragged", kernel.ragged);
+  flag("packed", kernel.packed);
   flag("loop", loop);
-  flag("early", config.get('e', 0) == 1);
-  flag("async", config.get('a', 0) == 1);
-  number("load_hint", config.get('h', 0));
-  number("store_hint", config.get('h', 0));
-  number("exp", config.get('x', 1));
-  number("variance", config.get('w', 3));
+  flag("early", kernel.early);
+  flag("async", kernel.async);
+  number("load_hint", kernel.hint);
+  number("store_hint", kernel.hint);
+  number("exp", kernel.exp);
+  number("variance", kernel.variance);
   flag("weight", w.options.weight);
   flag("bias", w.options.bias);
   flag("adds_residual", w.op == Operation::fused_add_rmsnorm);
@@ -103,14 +99,33 @@ std::string traits_of(const Workload& w, const Config& config, const RowLayout& 
 }
 
 /// __launch_bounds__ with the floor on blocks per multiprocessor that keeps the registers few.
-std::string entry(const Config& config, const std::string& name, const std::string& call) {
-  // Without a floor ptxas may settle for 32 registers and spill (seen in the split kernels on sm_90).
-  const int floor = config.algorithm == "split" || config.algorithm == "split_reread" ? 1 : config.get('m', 0);
-  const std::string bounds =
-      floor > 0 ? fmt::format("{}, {}", config.block_size(), floor) : fmt::format("{}", config.block_size());
+std::string entry(const dispatch::Kernel& kernel, const std::string& name, const std::string& call) {
+  const int floor = dispatch::bound_of(kernel);
+  const std::string bounds = floor > 0 ? fmt::format("{}, {}", kernel.block, floor) : fmt::format("{}", kernel.block);
   return fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}) {}(const rowtune::RowArgs args) {{\n  {}(args);\n}}\n",
       bounds, name, call);
+}
+
+/// The axes of a config, without what the shape adds. Algorithms that no table has (two_launches, unsafe, copy) are
+/// described as the block kernels that they launch like.
+dispatch::Kernel axes_of(const Config& config) {
+  dispatch::Kernel k{};
+  k.family = family_of(config.algorithm).value_or(dispatch::Family::reread);
+  k.block = config.block_size();
+  k.rows_per_warp = config.rows_per_warp();
+  k.vector = config.vector_width();
+  k.split = config.split_count();
+  k.packed = config.get('p', 0) == 1;
+  k.async = config.get('a', 0) == 1;
+  k.batch = config.get('u', 4);
+  k.hint = config.get('h', 0);
+  k.exp = config.get('x', 1);
+  k.variance = config.get('w', 3);
+  k.min_blocks = config.get('m', 0);
+  k.resident_blocks = config.get('g', 0);
+  k.early = config.get('e', 0) == 1;
+  return k;
 }
 
 }  // namespace
@@ -144,13 +159,35 @@ RowLayout row_layout(const Workload& w, int vector) {
   return layout;
 }
 
-int threads_per_row(const Config& config) {
-  if (config.algorithm == "lanes") return 32 / config.rows_per_warp();
-  return config.block_size() * config.split_count();
-}
+int threads_per_row(const Config& config) { return dispatch::threads_per_row(axes_of(config)); }
 
 std::int64_t vectors_per_thread(const Workload& w, const Config& config) {
   return ceil_div(row_layout(w, config.vector_width()).vectors, threads_per_row(config));
+}
+
+std::optional<dispatch::Family> family_of(const std::string& algorithm) {
+  using dispatch::Family;
+  constexpr std::pair<const char*, Family> families[] = {
+      {"lanes", Family::lanes},
+      {"block", Family::block},
+      {"shared", Family::shared},
+      {"cluster", Family::cluster},
+      {"cluster_shared", Family::cluster_shared},
+      {"split", Family::split},
+      {"split_reread", Family::split_reread},
+      {"reread", Family::reread},
+      {"threepass", Family::threepass},
+  };
+  for (const auto& [name, family] : families)
+    if (algorithm == name) return family;
+  return std::nullopt;
+}
+
+dispatch::Kernel kernel_for(const Workload& w, const Config& config) {
+  dispatch::Kernel k = axes_of(config);
+  k.ragged = row_layout(w, k.vector).ragged;
+  k.vectors = rereads(config) ? 0 : static_cast<int>(std::max<std::int64_t>(1, vectors_per_thread(w, config)));
+  return k;
 }
 
 Plan plan_kernel(const Workload& w, const Config& config) {
@@ -167,59 +204,43 @@ Plan plan_kernel(const Workload& w, const Config& config) {
     // A contiguous matrix is one row of all its elements.
     Workload flat = w;
     if (w.shape.contiguous()) flat.shape = {1, rows * w.shape.cols, rows * w.shape.cols, w.shape.off};
-    const RowLayout layout = row_layout(flat, config.vector_width());
-    const std::int64_t step = static_cast<std::int64_t>(config.block_size()) * config.get('u', 1);
-    const std::int64_t blocks = w.shape.contiguous() ? ceil_div(layout.vectors, step) : rows;
-    plan.source = includes_of(w.op) + traits_of(w, config, layout, true) +
-                  entry(config, "rowtune_kernel", "rowtune::copy_kernel<K>");
+    dispatch::Kernel kernel = kernel_for(flat, config);
+    kernel.vectors = config.get('u', 1);
+    const std::int64_t step = static_cast<std::int64_t>(kernel.block) * kernel.vectors;
+    const std::int64_t blocks = w.shape.contiguous() ? ceil_div(row_layout(flat, kernel.vector).vectors, step) : rows;
+    plan.source =
+        includes_of(w.op) + traits_of(w, kernel, true) + entry(kernel, "rowtune_kernel", "rowtune::copy_kernel<K>");
     plan.launches = {{"rowtune_kernel", std::clamp<std::int64_t>(blocks, 1, grid_limit), false, 0, false, 1, 0}};
     plan.depth = 0;
     return plan;
   }
 
-  const RowLayout layout = row_layout(w, config.vector_width());
+  const dispatch::Kernel kernel = kernel_for(w, config);
+  const dispatch::Grid grid = dispatch::grid_of(kernel, rows);
   const std::string operation = operation_of(w, config);
-  const std::string view = *how.view != 0 ? how.view : config.get('p', 0) == 1 ? "PackedView" : "FloatView";
-  const std::int64_t rows_per_block =
-      config.algorithm == "lanes" ? config.block_size() / 32 * config.rows_per_warp() : 1;
-  Launch launch{"rowtune_kernel", 0, false, 0, false, 1, 0};
-  const std::int64_t wanted = std::max<std::int64_t>(1, ceil_div(rows, rows_per_block)) * plan.split;
-  launch.blocks = std::min(wanted, grid_limit / plan.split * plan.split);
-  bool loop = launch.blocks < wanted;
-
-  if (config.algorithm == "split" || config.algorithm == "split_reread") {
-    // Resident together by the bound on the grid. A cooperative launch would say so to the driver too, but costs about
-    // a microsecond of each launch in a graph (softmax bf16 1x152064 on an H200: 4.96 us with it).
-    launch.resident = loop = true;
-    plan.workspace_bytes = exchange_bytes(rows, plan.split);
-  }
-  if (config.get('g', 0) > 0) {  // persistent: g blocks on each multiprocessor
-    launch.resident = loop = true;
-    launch.blocks_per_unit = config.get('g', 0);
-  }
-  if (config.algorithm == "cluster" || config.algorithm == "cluster_shared") launch.cluster = plan.split;
-  if (config.algorithm == "shared" || config.algorithm == "cluster_shared")
-    launch.dynamic_shared = static_cast<int>(std::max<std::int64_t>(1, per_thread) * config.block_size() * 16);
-
-  plan.source = includes_of(w.op) + traits_of(w, config, layout, loop) + fmt::format("using Op = {};\n", operation);
+  const std::string view = *how.view != 0 ? how.view : kernel.packed ? "PackedView" : "FloatView";
+  Launch launch{"rowtune_kernel", grid.blocks,        grid.resident, grid.blocks_per_unit, false,
+                grid.cluster,     grid.dynamic_shared};
+  plan.workspace_bytes = dispatch::workspace_of(kernel, rows);
+  plan.source = includes_of(w.op) + traits_of(w, kernel, grid.loop) + fmt::format("using Op = {};\n", operation);
   if (config.algorithm == "two_launches") {
     // Rows times parts must fit one grid: no loop, `must` constraint `grid`.
-    plan.source += entry(config, "rowtune_first", "rowtune::two_launches_first<K, Op>") +
-                   entry(config, "rowtune_second", "rowtune::two_launches_second<K, Op>");
+    plan.source += entry(kernel, "rowtune_first", "rowtune::two_launches_first<K, Op>") +
+                   entry(kernel, "rowtune_second", "rowtune::two_launches_second<K, Op>");
     Launch second = launch;
     launch.function = "rowtune_first";
     second.function = "rowtune_second";
     plan.launches = {launch, second};
     plan.workspace_bytes = rows * plan.split * exchange_words * 4;
   } else if (config.algorithm == "unfused") {
-    plan.source += entry(config, "rowtune_add", "rowtune::unfused_add<K>") +
-                   entry(config, "rowtune_norm", "rowtune::unfused_norm<K, rowtune::RmsNormOperation>");
+    plan.source += entry(kernel, "rowtune_add", "rowtune::unfused_add<K>") +
+                   entry(kernel, "rowtune_norm", "rowtune::unfused_norm<K, rowtune::RmsNormOperation>");
     Launch second = launch;
     launch.function = "rowtune_add";
     second.function = "rowtune_norm";
     plan.launches = {launch, second};
   } else {
-    plan.source += entry(config, "rowtune_kernel", fmt::format("rowtune::{}<K, Op, rowtune::{}>", how.function, view));
+    plan.source += entry(kernel, "rowtune_kernel", fmt::format("rowtune::{}<K, Op, rowtune::{}>", how.function, view));
     plan.launches = {launch};
   }
   return plan;

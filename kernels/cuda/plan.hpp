@@ -3,11 +3,13 @@
 // tests and the emulator use it too.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/config.hpp"
 #include "kernels/device.hpp"
+#include "kernels/include/rowtune/dispatch/geometry.cuh"
 #include "kernels/words.hpp"
 
 namespace rowtune::cuda {
@@ -44,6 +46,12 @@ RowLayout row_layout(const Workload& workload, int vector);
 /// Threads that share a row, and the vectors that each of them holds.
 int threads_per_row(const Config& config);
 std::int64_t vectors_per_thread(const Workload& workload, const Config& config);
+
+/// The family of an algorithm that a dispatch table may hold; none for copy, unsafe and two_launches (whose partial
+/// results would overwrite the workspace of the others).
+std::optional<dispatch::Family> family_of(const std::string& algorithm);
+/// The compile-time constants that a config gets for a workload.
+dispatch::Kernel kernel_for(const Workload& workload, const Config& config);
 
 /// Headers of rowtune/ that only some operations are made of.
 std::vector<std::string> operation_headers(Operation op);

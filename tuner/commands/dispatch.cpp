@@ -1,15 +1,19 @@
-// rowtune dispatch: writes the table of winners, or looks a shape up in it.
+// rowtune dispatch: writes the tables and the header, looks a shape up in them, tells how good they are.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "db/database.hpp"
 #include "kernels/device.hpp"
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
+#include "tuner/dispatch_evaluate.hpp"
+#include "tuner/dispatch_measured.hpp"
 #include "tuner/dispatch_table.hpp"
 
 namespace rowtune {
@@ -21,10 +25,13 @@ using reports::Style;
 
 CommandLine describe() {
   CommandLine line(
-      "dispatch", "dispatch --out DIR | --lookup RxC [options]",
-      "With --out: writes DIR/dispatch.json, the winner of every tuned shape with its evidence. With --lookup: "
-      "which config\nto launch for a shape, tuned or not, and how well the table matched: exact, near, or "
-      "outside what was tuned.");
+      "dispatch", "dispatch --out DIR | --lookup RxC | --evaluate [options]",
+      "With --out: writes DIR/dispatch.json and, for GPUs, DIR/rowtune_dispatch.cuh: the fewest kernels that serve "
+      "every tuned\nshape, with the evidence, and which of them to launch for shapes in between. With --lookup: which "
+      "config to launch for\na shape, tuned or not, and how well the table matched: exact, near, or outside what was "
+      "tuned. With --evaluate: what\nthe table's answers for shapes that it does not know cost, by leaving out each "
+      "tuned shape in turn, by the times in\nanother database (--against), or by tuning shapes off the grid on a "
+      "device (--device).");
   line.add("Options")("out", po::value<std::string>()->value_name("DIR"), "the folder to write to, made if missing")(
       "lookup", po::value<std::string>()->value_name("RxC"), "the shape to look up; goes with --op and --dtype")(
       "op", po::value<std::string>()->value_name("OP"), "only this operation")(
@@ -33,22 +40,48 @@ CommandLine describe() {
       "device-model", po::value<std::string>()->value_name("MODEL"),
       "only this model; a look-up for it. Without: the only model in the table, else the one of the best device here")(
       "table", po::value<std::string>()->value_name("FILE"), "look up in this dispatch.json instead of the database");
+  line.add("Size of the table")("max-regret", po::value<double>()->default_value(2)->value_name("PERCENT"),
+                                "a stand-in for a shape's winner may be this much slower, so that kernels are few")(
+      "max-kernels", po::value<int>()->default_value(48)->value_name("N"),
+      "kernels for one operation and dtype; where they are too few, the shapes that gain least go to the base");
+  line.add("Evaluation")("evaluate", po::bool_switch(), "the regret on shapes that were not tuned")(
+      "against", po::value<std::string>()->value_name("FILE"),
+      "judge the table by the shapes that were tuned in this database")(
+      "device", po::value<std::string>()->value_name("DEVICE"),
+      "tune shapes off the grid on this device first, into the file of --against")(
+      "budget", po::value<std::string>()->default_value("5m")->value_name("TIME"), "for that");
   line.add_database();
   line.add_format();
   line.add_quiet();
-  line.add_example("rowtune dispatch --out table", "write table/dispatch.json");
+  line.add_example("rowtune dispatch --out table", "write table/dispatch.json and table/rowtune_dispatch.cuh");
+  line.add_example("rowtune dispatch --evaluate", "how good the table is for shapes that it does not know");
   line.add_example("rowtune dispatch --op softmax --dtype bf16 --lookup 5000x1000", "what to launch for a shape");
   return line;
 }
 
-DispatchTables tables_from(const CommandLine& line) {
-  if (line.has("table")) return read_dispatch(line.text("table"));
+DispatchSettings settings_from(const CommandLine& line) {
+  DispatchSettings settings;
+  settings.max_regret = line.get<double>("max-regret") / 100;
+  settings.max_kernels = line.get<int>("max-kernels");
+  if (!(settings.max_regret >= 0)) throw UsageError("rowtune dispatch: --max-regret is a percentage of at least 0");
+  if (settings.max_kernels < 1 || settings.max_kernels > 10'000)
+    throw UsageError("rowtune dispatch: --max-kernels is from 1 to 10000");
+  return settings;
+}
+
+db::BestQuery query_from(const CommandLine& line) {
   db::BestQuery only;
   if (line.has("op")) only.op = parse_operation(line.text("op"));
   if (line.has("dtype")) only.dtype = parse_dtype(line.text("dtype"));
   if (line.has("device-model")) only.device_model = line.text("device-model");
+  only.regime = parse_regime(line.text("regime"));
+  return only;
+}
+
+DispatchTables tables_from(const CommandLine& line) {
+  if (line.has("table")) return read_dispatch(line.text("table"));
   const db::Database database = db::Database::open(line.database(), db::Database::Mode::read_only);
-  return dispatch_tables(database, parse_regime(line.text("regime")), only);
+  return dispatch_tables(database, parse_regime(line.text("regime")), query_from(line), settings_from(line));
 }
 
 std::string model_to_ask_for(const CommandLine& line, const DispatchTables& tables) {
@@ -61,6 +94,107 @@ std::string model_to_ask_for(const CommandLine& line, const DispatchTables& tabl
   throw UsageError(
       fmt::format("the table is for several devices and none of them is here; say which with --device-model: {}",
                   fmt::join(models, "; ")));
+}
+
+/// The tables' answers to the shapes that another database has tuned, and its times.
+std::vector<Trial> judge(const DispatchTables& tables, const std::vector<db::BestRow>& leaderboard) {
+  std::vector<Trial> trials;
+  for (const auto& measured : measured_tables(leaderboard)) {
+    const auto& head = measured.head;
+    for (const auto& w : measured.workloads) {
+      const auto match = lookup(tables, head.device_model, head.op, head.dtype, w.shape, head.regime, head.options);
+      if (match.kind == MatchKind::wrong_device || match.kind == MatchKind::exact) continue;
+      Trial trial{head.device_model, head.op, head.dtype, w.shape, match.kind, match.config, w.best, {}, w.best_us()};
+      if (trial.config == "base") trial.config = w.base;
+      trial.is_base = trial.config == w.base;
+      trial.time_us = w.time_of(trial.config);
+      trials.push_back(std::move(trial));
+    }
+  }
+  return trials;
+}
+
+/// Tunes what the tables do not have, into a database of its own, which a second run continues.
+void tune_off_grid(const CommandLine& line, const DispatchTables& tables) {
+  const auto device = open_device(line.text("device"))->info();
+  for (const auto& table : tables.tables) {
+    if (table.device_model != device.model) continue;
+    std::vector<std::string> shapes;
+    for (const auto& shape : shapes_off_grid(table)) shapes.push_back(to_string(shape));
+    if (shapes.empty()) continue;
+    const std::string share = fmt::format(
+        "{}s",
+        std::max(1, static_cast<int>(parse_duration(line.text("budget")) / static_cast<double>(tables.tables.size()))));
+    std::vector<std::string> arguments{"--device", line.text("device"),
+                                       "--op",     to_string(table.op),
+                                       "--dtype",  to_string(table.dtype),
+                                       "--regime", to_string(table.regime),
+                                       "--shapes", fmt::format("{}", fmt::join(shapes, ",")),
+                                       "--budget", share,
+                                       "--db",     line.text("against"),
+                                       "--quiet"};
+    tell(fmt::format("tuning {} {}: {} shapes off the grid, {}", to_string(table.op), to_string(table.dtype),
+                     shapes.size(), share));
+    tune_command(arguments);
+  }
+}
+
+int evaluate(const CommandLine& line, Format format) {
+  if (line.has("device") && !line.has("against"))
+    throw UsageError("rowtune dispatch: --device tunes into a database of its own; name it with --against FILE");
+  std::vector<Trial> trials;
+  if (line.has("against")) {
+    const auto tables = tables_from(line);
+    if (line.has("device")) tune_off_grid(line, tables);
+    const auto other = db::Database::open(line.text("against"), db::Database::Mode::read_only);
+    trials = judge(tables, other.leaderboard(query_from(line)));
+  } else {
+    if (line.has("table")) throw UsageError("rowtune dispatch: --evaluate asks a database; with --table say --against");
+    const auto database = db::Database::open(line.database(), db::Database::Mode::read_only);
+    trials = leave_one_out(database.leaderboard(query_from(line)), settings_from(line));
+  }
+  if (trials.empty())
+    throw NotFoundError(fmt::format("nothing to judge by: {} has no two shapes of one operation and dtype",
+                                    line.has("against") ? line.text("against") : line.database()));
+  reports::Sheet sheet;
+  if (format != Format::table) {
+    sheet.heads = {column("device"),       column("op"),     column("dtype"),   column("shape"),
+                   column("match"),        column("config"), column("time_us"), column("best_config"),
+                   column("best_time_us"), column("regret")};
+    for (const auto& t : trials)
+      sheet.rows.push_back({t.device_model, to_string(t.op), to_string(t.dtype), to_string(t.shape), to_string(t.kind),
+                            t.config, t.time_us ? Cell(*t.time_us) : Cell(), t.best_config, t.best_us,
+                            t.regret() ? Cell(*t.regret()) : Cell()});
+    print(sheet, format);
+    return exit_done;
+  }
+  sheet.heads = {column("op"),
+                 column("dtype"),
+                 column("shapes", "shapes", Style::count),
+                 column("median"),
+                 column("p95", "95 %"),
+                 column("worst"),
+                 column("base", "to the base", Style::count),
+                 column("unmeasured", "not measured", Style::count),
+                 column("worst_shape", "worst shape")};
+  const auto percent = [](const std::optional<double>& value) {
+    return value ? Cell(fmt::format("{:.1f} %", 100 * *value)) : Cell();
+  };
+  const auto add = [&](const std::string& op, const std::string& dtype, const std::vector<Trial>& some) {
+    const auto s = summarise(some);
+    const auto worst = std::max_element(some.begin(), some.end(), [](const auto& a, const auto& b) {
+      return a.regret().value_or(-1) < b.regret().value_or(-1);
+    });
+    sheet.rows.push_back({op, dtype, s.trials, percent(s.median), percent(s.p95), percent(s.worst), s.base,
+                          s.unmeasured,
+                          fmt::format("{}: {}, best {}", to_string(worst->shape), worst->config, worst->best_config)});
+  };
+  std::map<std::tuple<std::string, Operation, Dtype>, std::vector<Trial>> groups;
+  for (const auto& t : trials) groups[{t.device_model, t.op, t.dtype}].push_back(t);
+  for (const auto& [key, some] : groups) add(to_string(std::get<1>(key)), to_string(std::get<2>(key)), some);
+  add("all", "", trials);
+  print(sheet, format);
+  return exit_done;
 }
 
 int look_up(const CommandLine& line, Format format) {
@@ -108,8 +242,10 @@ int dispatch_command(const Arguments& arguments) {
   CommandLine line = describe();
   if (!line.parse(arguments)) return exit_done;
   const Format format = parse_format(line.text("format"));
-  if (line.has("out") == line.has("lookup"))
-    throw UsageError("rowtune dispatch: say either --out DIR or --lookup RxC; see: rowtune help dispatch");
+  const bool evaluating = line.get<bool>("evaluate");
+  if (line.has("out") + line.has("lookup") + evaluating != 1)
+    throw UsageError("rowtune dispatch: say one of --out DIR, --lookup RxC, --evaluate; see: rowtune help dispatch");
+  if (evaluating) return evaluate(line, format);
   if (line.has("lookup")) return look_up(line, format);
   if (line.has("table"))
     throw UsageError("rowtune dispatch: --table goes with --lookup; a table is written from a database");
@@ -120,10 +256,12 @@ int dispatch_command(const Arguments& arguments) {
   if (entries == 0)
     throw NotFoundError(fmt::format("{} holds no winners for this: there is nothing to write; tune first: rowtune tune",
                                     line.database()));
-  const std::string path = write_dispatch(tables, line.text("out"));
+  const auto paths = write_dispatch(tables, line.text("out"));
+  std::size_t kernels = 0;
+  for (const DispatchTable& table : tables.tables) kernels += table.kernels.size();
   if (!line.get<bool>("quiet"))
-    print(fmt::format("{}: {} shapes in {} tables (one for each device, operation, dtype)\n", path, entries,
-                      tables.tables.size()));
+    print(fmt::format("{}: {} shapes and {} kernels in {} tables (one for each device, operation, dtype)\n",
+                      fmt::join(paths, ", "), entries, kernels, tables.tables.size()));
   return exit_done;
 }
 

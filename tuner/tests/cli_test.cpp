@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 #include <pty.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <map>
 
 #include "kernels/words.hpp"
@@ -171,6 +173,64 @@ TEST_F(Cli, TuneBestRunAndDispatchAgree) {
   const Result looked = run("dispatch --regime warm --op softmax --dtype f32 --lookup 5x64 --db t.db");
   EXPECT_EQ(looked.code, 0) << looked.err;
   EXPECT_NE(looked.out.find("near"), std::string::npos);
+}
+
+TEST_F(Cli, TheSampleGivesTheSameTablesTwiceWithoutAGpuInUnderASecond) {
+  const auto seconds = [] {
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  };
+  const double before = seconds();
+  const Result once = run("dispatch --db " ROWTUNE_SAMPLE " --out a");
+  const double spent = seconds() - before;  // of the processor: the machine may be busy with other things
+  ASSERT_EQ(once.code, 0) << once.err;
+  ASSERT_EQ(run("dispatch --db " ROWTUNE_SAMPLE " --out b").code, 0);
+  for (const char* name : {"dispatch.json", "rowtune_dispatch.cuh"}) {
+    EXPECT_GT(read_file(folder_ / "a" / name).size(), 10000u) << name;
+    EXPECT_EQ(read_file(folder_ / "a" / name), read_file(folder_ / "b" / name)) << name;
+  }
+#if defined(NDEBUG) || defined(__OPTIMIZE__)
+  EXPECT_LT(spent, 1.0);
+#endif
+}
+
+TEST_F(Cli, ATableAnswersClearlyWhatItDoesNotHave) {
+  ASSERT_EQ(run("dispatch --db " ROWTUNE_SAMPLE " --op softmax --dtype bf16 --out t").code, 0);
+  const std::string ask = "dispatch --table t/dispatch.json --op softmax --dtype bf16 --lookup 64x32000";
+  EXPECT_EQ(run(ask).code, 0);
+  const Result other = run(ask + " --device-model 'Other GPU'");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.out.find("nothing here is for 'Other GPU'"), std::string::npos) << other.out;
+  EXPECT_NE(other.out.find("H200"), std::string::npos) << "says for which";
+  const Result untuned = run("dispatch --table t/dispatch.json --op rmsnorm --dtype bf16 --lookup 64x32000");
+  EXPECT_EQ(untuned.code, 1);
+  EXPECT_NE(untuned.out.find("not tuned"), std::string::npos) << untuned.out;
+  const Result far = run("dispatch --table t/dispatch.json --op softmax --dtype bf16 --lookup 2000000000x2000000000");
+  EXPECT_EQ(far.code, 0);
+  EXPECT_NE(far.out.find("out of range"), std::string::npos) << far.out;
+
+  const std::string whole = read_file(folder_ / "t" / "dispatch.json");
+  std::ofstream(folder_ / "cut.json") << whole.substr(0, whole.size() / 2);
+  const Result cut = run("dispatch --table cut.json --op softmax --dtype bf16 --lookup 64x32000");
+  EXPECT_EQ(cut.code, 3);
+  EXPECT_NE(cut.err.find("cut short"), std::string::npos) << cut.err;
+
+  db::Database::open((folder_ / "empty.db").string(), db::Database::Mode::read_write);
+  for (const char* what : {"--out e", "--evaluate"}) {
+    const Result empty = run(std::string("dispatch --db empty.db ") + what);
+    EXPECT_EQ(empty.code, 1) << what;
+    EXPECT_NE(empty.err.find("empty.db"), std::string::npos) << empty.err;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "e"));
+}
+
+TEST_F(Cli, EvaluatesTheSampleByLeavingShapesOut) {
+  const Result result = run("dispatch --evaluate --db " ROWTUNE_SAMPLE " --op softmax --dtype bf16 --format csv");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find("regret"), std::string::npos) << result.out;
+  EXPECT_GT(std::count(result.out.begin(), result.out.end(), '\n'), 10) << result.out;
 }
 
 TEST_F(Cli, SigintEndsCleanlyAndTheNextRunGoesOn) {

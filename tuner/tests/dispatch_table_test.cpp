@@ -6,9 +6,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
+
+#include "tuner/dispatch_evaluate.hpp"
 
 namespace rowtune {
 namespace {
@@ -18,7 +22,7 @@ db::BestRow row(std::int64_t rows, std::int64_t cols, const std::string& config,
   r.device = "cuda:0", r.device_model = "Test GPU", r.device_limits = "units=1";
   r.op = "softmax", r.dtype = "bf16", r.regime = "cold", r.options = "-";
   r.rows = rows, r.cols = cols, r.ld = cols;
-  r.config = config, r.status = "ok";
+  r.config = config, r.status = "ok", r.rank = 1;
   r.time_us = time_us, r.time_lo_us = 0.99 * time_us, r.time_hi_us = 1.01 * time_us;
   r.ceiling_fraction = 0.9, r.base_config = "block.b256", r.base_time_us = 10, r.gain_over_base = 10 / time_us;
   r.ties = 2, r.max_error_ulp = 0.5;
@@ -26,9 +30,33 @@ db::BestRow row(std::int64_t rows, std::int64_t cols, const std::string& config,
   return r;
 }
 
-/// Rows 4..4096 at 1024 columns, and 64 rows at 8192 columns.
+/// The same config for several shapes of a workload that was measured in full: the winner and the others.
+std::vector<db::BestRow> sweep(std::int64_t rows, std::int64_t cols,
+                               const std::vector<std::pair<std::string, double>>& times) {
+  std::vector<db::BestRow> all;
+  const double base = times.back().second;  // the last is the base
+  for (const auto& [config, time] : times) {
+    auto r = row(rows, cols, config, time);
+    r.rank = static_cast<int>(all.size()) + 1;
+    r.base_config = times.back().first, r.base_time_us = base, r.gain_over_base = base / time;
+    all.push_back(r);
+  }
+  return all;
+}
+
+/// Rows 4..4096 at 1024 columns, and 64 rows at 8192 columns: each has its own winner, poor elsewhere.
 DispatchTables example() {
-  return dispatch_tables({row(4, 1024, "warp.b32"), row(4096, 1024, "warp.b128"), row(64, 8192, "block.b512")});
+  std::vector<db::BestRow> rows;
+  const auto add = [&](std::int64_t r, std::int64_t c, double few, double many, double wide) {
+    std::vector<std::pair<std::string, double>> times{{"warp.b32", few}, {"warp.b128", many}, {"block.b512", wide}};
+    std::sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    times.emplace_back("block.b256", 20);
+    for (const auto& one : sweep(r, c, times)) rows.push_back(one);
+  };
+  add(4, 1024, 5, 7, 10);
+  add(4096, 1024, 8, 5, 10);
+  add(64, 8192, 10, 10, 5);
+  return dispatch_tables(rows);
 }
 
 struct Case {
@@ -55,17 +83,16 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"64x8192", MatchKind::exact, "block.b512"},
                       // Contiguous or not does not matter where rows start aligned.
                       Case{"4x1024:ld=2048", MatchKind::exact, "warp.b32"},
-                      // Columns decide first, then rows, both by factors: 127 is nearer to 4, 129 to 4096.
-                      Case{"127x1024", MatchKind::near, "warp.b32"}, Case{"129x1024", MatchKind::near, "warp.b128"},
-                      Case{"64x1024", MatchKind::near, "warp.b32"}, Case{"64x2048", MatchKind::near, "warp.b32"},
-                      Case{"4096x8000", MatchKind::near, "block.b512"},
-                      // The edges of the range: a factor of two, inclusive.
-                      Case{"4x2048", MatchKind::near, "warp.b32"}, Case{"4x2049", MatchKind::out_of_range, "base"},
-                      Case{"4x512", MatchKind::near, "warp.b32"}, Case{"4x511", MatchKind::out_of_range, "base"},
-                      Case{"4x4096", MatchKind::near, "block.b512"}, Case{"4x4095", MatchKind::out_of_range, "base"},
-                      Case{"2x1024", MatchKind::near, "warp.b32"}, Case{"1x1024", MatchKind::out_of_range, "base"},
-                      Case{"8192x1024", MatchKind::near, "warp.b128"},
-                      Case{"8193x1024", MatchKind::out_of_range, "base"},
+                      // In between, the similar shapes decide.
+                      Case{"8x1024", MatchKind::near, "warp.b32"}, Case{"4000x1000", MatchKind::near, "warp.b128"},
+                      Case{"4x1000", MatchKind::near, "warp.b32"}, Case{"64x8000", MatchKind::near, "block.b512"},
+                      Case{"64x16000", MatchKind::near, "block.b512"},
+                      // The range reaches to a factor of eight beyond what was tuned, inclusive.
+                      Case{"4x128", MatchKind::near, "warp.b32"}, Case{"4x127", MatchKind::out_of_range, "base"},
+                      Case{"64x65536", MatchKind::near, "block.b512"},
+                      Case{"64x65537", MatchKind::out_of_range, "base"}, Case{"1x1024", MatchKind::near, "warp.b32"},
+                      Case{"32768x1024", MatchKind::near, "warp.b128"},
+                      Case{"32769x1024", MatchKind::out_of_range, "base"},
                       // Another alignment class is near at best.
                       Case{"4x1024:off=1", MatchKind::near, "warp.b32"},
                       Case{"4x1024:ld=1025", MatchKind::near, "warp.b32"},
@@ -105,18 +132,19 @@ TEST(LookupRefusalTest, OtherOperationsDtypesRegimesAndOptionsAreNotTuned) {
   }
 }
 
-TEST(LookupAlignmentTest, TheSameClassGoesFirstWhileItIsInRange) {
-  auto odd = row(64, 1001, "odd.b64");  // 2,002-byte rows: 2-byte alignment
-  const auto t = dispatch_tables({row(64, 1024, "even.b64"), odd});
+TEST(LookupAlignmentTest, RaggedRowsAskRaggedRows) {
+  // 1001 columns of bf16 have 2,002-byte rows: 2-byte alignment.
+  auto rows = sweep(64, 1024, {{"even.b64", 5}, {"odd.b64", 6}, {"block.b256", 10}});
+  for (const auto& one : sweep(64, 1001, {{"odd.b64", 5}, {"even.b64", 6}, {"block.b256", 10}})) rows.push_back(one);
+  const auto t = dispatch_tables(rows);
   const auto ask = [&](const std::string& shape) {
     return lookup(t, "Test GPU", Operation::softmax, Dtype::bf16, parse_shape(shape));
   };
   EXPECT_EQ(ask("64x1001").kind, MatchKind::exact);
   EXPECT_EQ(ask("64x1003").config, "odd.b64");
-  EXPECT_EQ(ask("64x1008").config, "even.b64") << "16-byte rows, although 1001 columns are nearer";
+  EXPECT_EQ(ask("64x1016").config, "even.b64");
   EXPECT_EQ(ask("64x1024:off=1").config, "odd.b64");
   EXPECT_EQ(ask("64x1024:off=1").kind, MatchKind::near);
-  EXPECT_EQ(ask("64x2047").config, "even.b64") << "1001 columns are out of range for 2047";
 }
 
 TEST(LookupFactorTest, SaysHowFarTheTunedShapeIs) {
@@ -138,13 +166,13 @@ TEST(AlignmentTest, IsWhatOffsetAndStrideAllow) {
 }
 
 TEST(DispatchTablesTest, ASlowerConfigThanTheBaseIsNeverExported) {
-  auto slow = row(4, 1024, "warp.b32", 20);
-  const auto entry = dispatch_tables({slow}).tables.at(0).entries.at(0);
+  auto slow = row(4, 1024, "warp.b32", 20), base = row(4, 1024, "block.b256", 10);
+  base.rank = 2;
+  const auto entry = dispatch_tables({slow, base}).tables.at(0).entries.at(0);
   EXPECT_EQ(entry.config, "block.b256");
   EXPECT_DOUBLE_EQ(entry.evidence.time_us, 10);
   EXPECT_DOUBLE_EQ(entry.evidence.gain_over_base.value(), 1);
-  EXPECT_DOUBLE_EQ(entry.evidence.ceiling_fraction.value(), 1.8);
-  EXPECT_FALSE(entry.evidence.time_lo_us.has_value()) << "the interval was the other config's";
+  EXPECT_DOUBLE_EQ(entry.evidence.time_lo_us.value(), 9.9) << "the interval is the base's own";
 }
 
 TEST(DispatchTablesTest, TheCopyIsNoTableAndTablesAreSorted) {
@@ -154,24 +182,25 @@ TEST(DispatchTablesTest, TheCopyIsNoTableAndTablesAreSorted) {
   rms.op = "rmsnorm", rms.options = "weight,eps=1e-06";
   auto f32 = row(4, 1024, "warp.b64");
   f32.dtype = "f32";
-  const auto t = dispatch_tables({rms, row(8, 2048, "b"), copy, row(9, 1024, "c"), f32, row(8, 1024, "d")});
+  const auto t = dispatch_tables({rms, row(8, 2048, "b.b1"), copy, row(9, 1024, "c.b1"), f32, row(8, 1024, "d.b1")});
   ASSERT_EQ(t.tables.size(), 3u);
   EXPECT_EQ(t.tables[0].dtype, Dtype::f32);
   EXPECT_EQ(t.tables[1].dtype, Dtype::bf16);
   EXPECT_EQ(t.tables[2].op, Operation::rmsnorm);
   ASSERT_EQ(t.tables[1].entries.size(), 3u);
-  EXPECT_EQ(t.tables[1].entries[0].config, "d");
-  EXPECT_EQ(t.tables[1].entries[1].config, "c");
-  EXPECT_EQ(t.tables[1].entries[2].config, "b");
+  EXPECT_EQ(t.tables[1].entries[0].config, "d.b1");
+  EXPECT_EQ(t.tables[1].entries[1].config, "c.b1");
+  EXPECT_EQ(t.tables[1].entries[2].config, "b.b1");
 }
 
 TEST(DispatchTablesTest, OfShapesThatFallTogetherTheContiguousStays) {
-  auto strided = row(4, 1024, "strided");
+  auto strided = row(4, 1024, "strided.b1");
   strided.ld = 2048;
-  for (const auto& rows : {std::vector{strided, row(4, 1024, "plain")}, std::vector{row(4, 1024, "plain"), strided}}) {
+  for (const auto& rows :
+       {std::vector{strided, row(4, 1024, "plain.b1")}, std::vector{row(4, 1024, "plain.b1"), strided}}) {
     const auto t = dispatch_tables(rows);
     ASSERT_EQ(t.tables.at(0).entries.size(), 1u);
-    EXPECT_EQ(t.tables[0].entries[0].config, "plain");
+    EXPECT_EQ(t.tables[0].entries[0].config, "plain.b1");
   }
 }
 
@@ -187,7 +216,7 @@ TEST(DispatchJsonTest, ComesBackAsItWentOut) {
   EXPECT_EQ(to_json(parse_dispatch(json, "memory")), json);
   EXPECT_EQ(json.find(R"({
   "schema": "rowtune-dispatch",
-  "version": 1,)"),
+  "version": 2,)"),
             0u)
       << json.substr(0, 100);
 }
@@ -224,15 +253,20 @@ INSTANTIATE_TEST_SUITE_P(
     All, DamagedJsonTest,
     ::testing::Values(
         Damage{"otherSchema", "rowtune-dispatch", "something", "schema is 'something'"},
-        Damage{"newerVersion", "\"version\": 1", "\"version\": 2", "version 2"},
-        Damage{"versionAsText", "\"version\": 1", "\"version\": \"1\"", "'version' should be a whole number"},
-        Damage{"rowsAsText", "\"rows\": 4", "\"rows\": \"4\"", "tables[0].entries[0].rows"},
-        Damage{"negativeRows", "\"rows\": 4", "\"rows\": -4", "tables[0].entries[0].rows"},
-        Damage{"fractionalRows", "\"rows\": 4", "\"rows\": 4.5", "tables[0].entries[0].rows"},
-        Damage{"hugeRows", "\"rows\": 4", "\"rows\": 18446744073709551615", "tables[0].entries[0].rows"},
-        Damage{"configMissing", "\"config\"", "\"konfig\"", "'tables[0].entries[0].config' is missing"},
+        Damage{"newerVersion", "\"version\": 2", "\"version\": 3", "version 3"},
+        Damage{"olderVersion", "\"version\": 2", "\"version\": 1", "version 1"},
+        Damage{"versionAsText", "\"version\": 2", "\"version\": \"2\"", "'version' should be a whole number"},
+        Damage{"rowsAsText", "\"rows\":4", "\"rows\":\"4\"", "tables[0].entries[0].rows"},
+        Damage{"negativeRows", "\"rows\":4", "\"rows\":-4", "tables[0].entries[0].rows"},
+        Damage{"fractionalRows", "\"rows\":4", "\"rows\":4.5", "tables[0].entries[0].rows"},
+        Damage{"hugeRows", "\"rows\":4", "\"rows\":18446744073709551615", "tables[0].entries[0].rows"},
+        Damage{"configMissing", "\"kernel\":", "\"colonel\":", "'tables[0].entries[0].kernel' is missing"},
+        Damage{"kernelThatIsNotThere", "\"kernel\":", "\"kernel\":1", "tables[0].entries[0].kernel"},
+        Damage{"entriesOutOfOrder", "\"cols\":1024", "\"cols\":2048", "beyond the one before it"},
+        Damage{"regionsOutOfOrder", "\"aligned\": [", "\"aligned\": [{\"cols\":99999999,\"rows\":1,\"kernel\":-1},",
+               "beyond the one before it"},
         Damage{"configAsNumber", "\"warp.b32\"", "7", "should be a text, and is 7"},
-        Damage{"timeAsNull", "\"time_us\": 5.0", "\"time_us\": null", "should be a number, and is null"},
+        Damage{"timeAsNull", "\"time_us\":5.0", "\"time_us\":null", "should be a number, and is null"},
         Damage{"unknownOperation", "\"softmax\"", "\"hardmax\"", "unknown operation 'hardmax'"},
         Damage{"entriesAsNumber", "\"tables\": [", "\"tables\": 7, \"x\": [", "'tables' should be a list"}),
     [](const auto& one) { return one.param.name; });
@@ -260,7 +294,7 @@ class WriteTest : public ::testing::Test {
 
 TEST_F(WriteTest, WritesAFileThatReadsBackAndNothingElse) {
   const auto out = folder / "made" / "on the way";
-  const auto path = write_dispatch(example(), out.string());
+  const auto path = write_dispatch(example(), out.string()).at(0);
   EXPECT_EQ(read_dispatch(path), example());
   write_dispatch({}, out.string());
   EXPECT_TRUE(read_dispatch(path).tables.empty()) << "replaced";
@@ -268,7 +302,7 @@ TEST_F(WriteTest, WritesAFileThatReadsBackAndNothingElse) {
 }
 
 TEST_F(WriteTest, AFailureLeavesTheOldFile) {
-  const auto path = write_dispatch(example(), folder.string());
+  const auto path = write_dispatch(example(), folder.string()).at(0);
   std::ofstream(folder / "file") << "x";
   EXPECT_THROW(write_dispatch({}, (folder / "file").string()), EnvironmentError);
   std::filesystem::remove(path);
@@ -299,6 +333,169 @@ TEST_F(WriteTest, TablesOfADatabaseAreTheSameTwice) {
   EXPECT_EQ(tables.tables[0].entries[0].config, "warp.b128");
   EXPECT_EQ(to_json(tables), to_json(dispatch_tables(database)));
   EXPECT_EQ(dispatch_tables(database, Regime::warm).tables.at(0).regime, Regime::warm);
+}
+
+// ------------------------------------------------------------------------------------------------- CUDA tables
+
+constexpr const char* h200 =
+    "sm_90 units=132 threads=1024/2048 registers=65536 shared=232448/233472 cluster=16 l2=62914560";
+constexpr const char* base_of_long_rows = "reread.b256.r1.v8.s1.u4.g0.h0.x1";
+
+std::vector<db::BestRow> on_h200(std::int64_t rows, std::int64_t cols,
+                                 const std::vector<std::pair<std::string, double>>& times) {
+  auto all = sweep(rows, cols, times);
+  for (auto& r : all) r.device_model = "NVIDIA H200", r.device_limits = h200;
+  return all;
+}
+
+std::string block(int threads) { return fmt::format("block.b{}.r1.v8.s1.p1.m0.g0.h1.x1", threads); }
+
+/// 8192 columns with three numbers of rows; block(512) is within 2 % of every winner, block(256) of two.
+std::vector<db::BestRow> three_workloads() {
+  std::vector<db::BestRow> all;
+  for (const auto& one :
+       {on_h200(64, 8192, {{block(256), 10.0}, {block(512), 10.15}, {block(1024), 12}, {base_of_long_rows, 20}}),
+        on_h200(512, 8192, {{block(1024), 20.0}, {block(512), 20.2}, {block(256), 22}, {base_of_long_rows, 40}}),
+        on_h200(4096, 8192, {{block(512), 30.0}, {block(256), 30.1}, {block(1024), 33}, {base_of_long_rows, 60}})})
+    all.insert(all.end(), one.begin(), one.end());
+  return all;
+}
+
+/// Kernels that tuned shapes use.
+std::set<std::string> used(const DispatchTable& table) {
+  std::set<std::string> configs;
+  for (const auto& e : table.entries) configs.insert(e.config);
+  return configs;
+}
+
+TEST(CompactionTest, OneKernelWithinTheRegretServesAll) {
+  const auto table = dispatch_tables(three_workloads()).tables.at(0);
+  EXPECT_EQ(used(table), std::set<std::string>{block(512)});
+  ASSERT_EQ(table.entries.size(), 3u);
+  EXPECT_EQ(table.entries[0].evidence.best_config, block(256));
+  EXPECT_NEAR(table.entries[0].evidence.regret.value(), 0.015, 1e-12);
+  EXPECT_DOUBLE_EQ(table.entries[0].evidence.time_us, 10.15) << "the evidence is of what is launched";
+  EXPECT_DOUBLE_EQ(table.entries[2].evidence.regret.value(), 0);
+}
+
+TEST(CompactionTest, WithoutRegretEachHasItsWinner) {
+  const auto table = dispatch_tables(three_workloads(), {0.0, 48}).tables.at(0);
+  EXPECT_EQ(used(table), (std::set<std::string>{block(256), block(512), block(1024)}));
+}
+
+TEST(CompactionTest, TooFewKernelsSendTheShapesThatGainLeastToTheBase) {
+  auto rows = three_workloads();
+  // A fourth that gains little, and shares no kernel.
+  for (const auto& r : on_h200(64, 1024, {{block(64), 10}, {"lanes.b128.r1.v8.s1.p0.h0.x1", 10.5}})) rows.push_back(r);
+  const auto table = dispatch_tables(rows, {0.02, 1}).tables.at(0);
+  EXPECT_EQ(table.kernels.size(), 1u);
+  ASSERT_EQ(table.entries.size(), 4u);
+  EXPECT_EQ(table.entries[0].kernel, -1);
+  EXPECT_EQ(table.entries[0].config, "lanes.b128.r1.v8.s1.p0.h0.x1");
+  EXPECT_EQ(table.entries[1].config, block(512));
+}
+
+TEST(CompactionTest, NoEntryIsSlowerThanItsBaseAndNoTwoLaunchesAreTaken) {
+  const auto rows = on_h200(
+      2, 65536,
+      {{"two_launches.b256.r1.v8.s32.u4.h0.x1", 5}, {base_of_long_rows, 8}, {"split.b256.r1.v8.s8.p1.h1.x1", 9}});
+  auto base_second = rows;
+  for (auto& r : base_second) r.base_config = base_of_long_rows, r.base_time_us = 8;
+  const auto table = dispatch_tables(base_second).tables.at(0);
+  EXPECT_EQ(table.entries.at(0).config, base_of_long_rows);
+  EXPECT_NEAR(table.entries[0].evidence.regret.value(), 0.6, 1e-12) << "and says what that costs";
+}
+
+TEST(KernelsTest, AKernelServesEveryShapeOfItsRegions) {
+  // The promise that the launchers rely on, for every region of a table with rows of many lengths.
+  std::vector<db::BestRow> rows = three_workloads();
+  for (const auto& more :
+       {on_h200(4096, 1000, {{"lanes.b128.r1.v8.s1.p1.h1.x1", 5}, {"lanes.b128.r1.v8.s1.p0.h0.x1", 6}}),
+        on_h200(4097, 1023, {{"lanes.b128.r1.v8.s1.p1.h1.x1", 5}, {"lanes.b128.r1.v8.s1.p0.h0.x1", 6}}),
+        on_h200(8, 128256, {{"cluster.b512.r1.v8.s8.p0.m0.g0.h0.x1", 5}, {base_of_long_rows, 30}})})
+    rows.insert(rows.end(), more.begin(), more.end());
+  const auto table = dispatch_tables(rows).tables.at(0);
+  for (const bool ragged : {false, true}) {
+    const auto& regions = ragged ? table.ragged : table.aligned;
+    ASSERT_FALSE(regions.empty());
+    for (const auto& region : regions) {
+      if (region.kernel < 0) continue;
+      const auto kernel = constants_of(table, table.kernels.at(static_cast<std::size_t>(region.kernel)));
+      const auto cols = ragged ? region.cols | 1 : region.cols / 8 * 8;
+      const dispatch::Question q{region.rows, ragged ? std::min(cols, region.cols) : cols, 2, ragged ? 2 : 16, 16};
+      EXPECT_TRUE(dispatch::serves(kernel, q)) << region.rows << "x" << region.cols << " " << ragged;
+    }
+  }
+}
+
+TEST(HeaderTest, IsTheSameTwiceAndHasAllEvidence) {
+  const auto tables = dispatch_tables(three_workloads());
+  const auto header = to_header(tables);
+  EXPECT_EQ(header, to_header(dispatch_tables(three_workloads())));
+  for (const char* word : {"struct Tuned<Operation::softmax, bf16>", "NVIDIA H200", "NVRTC 13.0", "10.150 us",
+                           "90 % of a copy", "1.97 x base", "ties", "0.5 ulp", "1.5 % over block.b256", "abc"})
+    EXPECT_NE(header.find(word), std::string::npos) << word << "\n" << header;
+}
+
+TEST(HeaderTest, AHostileModelNameStaysInItsString) {
+  auto rows = three_workloads();
+  for (auto& r : rows) r.device_model = "a\"\\\n}; evil \xc3\xbc";
+  const auto header = to_header(dispatch_tables(rows));
+  EXPECT_NE(header.find(R"({"a\"\\\012}; evil \303\274", 90, 132,)"), std::string::npos) << header;
+  for (std::size_t at = 0; (at = header.find("evil", at)) != std::string::npos; ++at) {
+    const auto line = header.rfind('\n', at) + 1;
+    const auto start = header.find_first_not_of(' ', line);
+    EXPECT_TRUE(header.compare(start, 2, "//") == 0 || header[start] == '{') << header.substr(line, 80);
+  }
+}
+
+TEST(HeaderTest, TablesOfOtherDevicesThanGpusAreLeftOut) {
+  EXPECT_EQ(to_header(example()).find("struct Tuned"), std::string::npos);
+}
+
+TEST(EvaluateTest, LeavesEachShapeOutAndJudgesByItsTimes) {
+  const auto trials = leave_one_out(three_workloads(), {});
+  ASSERT_EQ(trials.size(), 3u);
+  for (const auto& trial : trials) {
+    EXPECT_EQ(trial.kind, MatchKind::near);
+    ASSERT_TRUE(trial.time_us.has_value());
+  }
+  // 64 rows: the others speak for block(512), which costs 1.5 % there.
+  EXPECT_EQ(trials[0].config, block(512));
+  EXPECT_NEAR(trials[0].regret().value(), 0.015, 1e-12);
+  const auto summary = summarise(trials);
+  EXPECT_EQ(summary.trials, 3);
+  EXPECT_EQ(summary.base, 0);
+  EXPECT_LT(summary.worst.value(), 0.11);
+}
+
+TEST(EvaluateTest, QuantilesAreThoseOfTheTrialsThatWereMeasured) {
+  std::vector<Trial> trials;
+  for (int i = 1; i <= 100; ++i) {
+    Trial t;
+    t.best_us = 100, t.time_us = 100 + i;
+    trials.push_back(t);
+  }
+  trials.push_back(Trial{});
+  const auto s = summarise(trials);
+  EXPECT_EQ(s.trials, 101);
+  EXPECT_EQ(s.unmeasured, 1);
+  EXPECT_NEAR(s.median.value(), 0.50, 1e-9);
+  EXPECT_NEAR(s.p95.value(), 0.95, 1e-9);
+  EXPECT_NEAR(s.worst.value(), 1.00, 1e-9);
+  EXPECT_FALSE(summarise({}).median.has_value());
+}
+
+TEST(EvaluateTest, ShapesOffTheGridAreNotOnIt) {
+  const auto table = dispatch_tables(three_workloads()).tables.at(0);
+  const auto shapes = shapes_off_grid(table);
+  EXPECT_GE(shapes.size(), 5u);
+  bool odd = false;
+  for (const auto& shape : shapes) {
+    odd |= shape.cols % 8 != 0;
+    for (const auto& e : table.entries) EXPECT_FALSE(e.rows == shape.rows && e.cols == shape.cols);
+  }
+  EXPECT_TRUE(odd);
 }
 
 }  // namespace

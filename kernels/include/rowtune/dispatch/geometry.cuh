@@ -1,0 +1,131 @@
+#pragma once
+// From a kernel's constants to its launch: threads, blocks, shared memory, workspace, and which rows it can hold. One
+// place for the tuner, which compiles configs at run time, and for the launchers of a dispatch table, which nvcc
+// compiles. Plain C++17: no CUDA, no standard library.
+
+#include "rowtune/exchange_layout.cuh"
+
+namespace rowtune {
+namespace dispatch {
+
+/// How rows are laid over threads, and where a row is kept meanwhile.
+enum class Family : unsigned char {
+  lanes,           ///< 1 to 32 lanes of a warp a row, in registers
+  block,           ///< one block a row, in registers
+  shared,          ///< one block a row, in shared memory
+  cluster,         ///< a cluster of blocks a row, in registers (sm_90 and up)
+  cluster_shared,  ///< a cluster of blocks a row, in shared memory (sm_90 and up)
+  split,           ///< blocks that exchange through the L2, in registers
+  split_reread,    ///< the same, the row read again
+  reread,          ///< one block a row, the row read again: any length
+  threepass,       ///< the same with three looks
+};
+
+/// The constants of one kernel: the axes of a config, and what a shape adds to them (`vectors`, `ragged`).
+struct Kernel {
+  Family family;
+  int block;          ///< threads of a block
+  int rows_per_warp;  ///< lanes only; 1 elsewhere
+  int vector;         ///< elements of one access
+  int split;          ///< blocks that share a row
+  int vectors;        ///< vectors of a row that one thread holds; 0: any number, the row is read again
+  bool ragged;        ///< rows may start at any element, or end within a vector
+  bool packed;
+  bool async;
+  int batch;
+  int hint;
+  int exp;
+  int variance;
+  int min_blocks;       ///< floor of __launch_bounds__; 0: none
+  int resident_blocks;  ///< persistent blocks on each multiprocessor; 0: as many as there are rows
+  bool early;           ///< weights wait in registers for the reduction
+};
+
+constexpr bool operator==(const Kernel& a, const Kernel& b) {
+  return a.family == b.family && a.block == b.block && a.rows_per_warp == b.rows_per_warp && a.vector == b.vector &&
+         a.split == b.split && a.vectors == b.vectors && a.ragged == b.ragged && a.packed == b.packed &&
+         a.async == b.async && a.batch == b.batch && a.hint == b.hint && a.exp == b.exp && a.variance == b.variance &&
+         a.min_blocks == b.min_blocks && a.resident_blocks == b.resident_blocks && a.early == b.early;
+}
+
+constexpr long long grid_limit = 2147483647;
+
+constexpr long long ceil_div(long long a, long long b) { return (a + b - 1) / b; }
+
+constexpr bool rereads(Family f) { return f == Family::reread || f == Family::split_reread || f == Family::threepass; }
+constexpr bool uses_clusters(Family f) { return f == Family::cluster || f == Family::cluster_shared; }
+constexpr bool exchanges(Family f) { return f == Family::split || f == Family::split_reread; }
+constexpr bool uses_shared_rows(Family f) { return f == Family::shared || f == Family::cluster_shared; }
+/// Compiles and runs from this compute capability on (75: everything that rowtune supports).
+constexpr int least_architecture(const Kernel& k) { return uses_clusters(k.family) ? 90 : k.async ? 80 : 75; }
+
+constexpr int threads_per_row(const Kernel& k) {
+  return k.family == Family::lanes ? 32 / k.rows_per_warp : k.block * k.split;
+}
+/// Vectors of a row of `cols` elements whose first lies `head` elements behind a vector boundary.
+constexpr long long vectors_of_row(long long cols, int vector, long long head) { return ceil_div(cols + head, vector); }
+/// The most vectors that a thread of this row has to hold.
+constexpr long long vectors_per_thread(const Kernel& k, long long cols, long long head) {
+  return ceil_div(vectors_of_row(cols, k.vector, head), threads_per_row(k));
+}
+/// Whether rows of `cols` elements fit. `head`: how far behind a vector boundary a row may begin.
+constexpr bool holds(const Kernel& k, long long cols, long long head) {
+  return k.vectors == 0 || vectors_per_thread(k, cols, head) <= k.vectors;
+}
+/// The longest row that fits at any alignment; grid_limit where there is no bound.
+constexpr long long longest_row(const Kernel& k) {
+  if (k.vectors == 0) return grid_limit;
+  const long long most =
+      static_cast<long long>(threads_per_row(k)) * k.vectors * k.vector - (k.ragged ? k.vector - 1 : 0);
+  return most < grid_limit ? most : grid_limit;
+}
+
+/// Where the blocks of a launch come from.
+struct Grid {
+  long long blocks;     ///< asked for: a multiple of `split`, never beyond the grid's limit
+  bool loop;            ///< fewer blocks than rows: each may have several
+  bool resident;        ///< at most as many blocks as fit the device at once, a multiple of `split`
+  int blocks_per_unit;  ///< resident only: at most this many on a multiprocessor; 0: as many as fit
+  int cluster;          ///< blocks of a cluster
+  int dynamic_shared;   ///< bytes
+};
+
+/// A kernel whose blocks wait for each other, or are persistent, always loops: its grid is bounded by the occupancy of
+/// the loaded kernel. A cooperative launch would say so to the driver too, but costs about a microsecond of each launch
+/// in a graph (softmax bf16 1x152064 on an H200: 4.96 us with it).
+constexpr bool always_loops(const Kernel& k) { return exchanges(k.family) || k.resident_blocks > 0; }
+
+constexpr Grid grid_of(const Kernel& k, long long rows) {
+  const long long rows_per_block = k.family == Family::lanes ? k.block / 32 * k.rows_per_warp : 1;
+  const long long groups = ceil_div(rows, rows_per_block);
+  const long long wanted = (groups < 1 ? 1 : groups) * k.split;
+  const long long most = grid_limit / k.split * k.split;
+  Grid grid{};
+  grid.blocks = wanted < most ? wanted : most;
+  grid.loop = always_loops(k) || grid.blocks < wanted;
+  grid.resident = always_loops(k);
+  grid.blocks_per_unit = k.resident_blocks;
+  grid.cluster = uses_clusters(k.family) ? k.split : 1;
+  grid.dynamic_shared = uses_shared_rows(k.family) ? (k.vectors > 1 ? k.vectors : 1) * k.block * 16 : 0;
+  return grid;
+}
+
+/// Bytes through which the blocks of one launch exchange; 0 where they do not.
+inline long long workspace_of(const Kernel& k, long long rows) {
+  return exchanges(k.family) ? exchange_bytes(rows, k.split) : 0;
+}
+
+/// Blocks of a resident grid on a device: `per_unit` fit one of its `units`. 0: not even one row's. Persistent: a step
+/// over rows that keeps the alignment of ragged ones (rowtune::Weights).
+constexpr long long resident_blocks(const Kernel& k, int per_unit, int units) {
+  const int each = k.resident_blocks > 0 && k.resident_blocks < per_unit ? k.resident_blocks : per_unit;
+  const int multiple = k.split * (k.resident_blocks > 0 ? 8 : 1);
+  return static_cast<long long>(each) * units / multiple * multiple;
+}
+
+/// The floor of __launch_bounds__. Without one ptxas may settle for 32 registers and spill (seen in the split kernels
+/// on sm_90).
+constexpr int bound_of(const Kernel& k) { return exchanges(k.family) ? 1 : k.min_blocks; }
+
+}  // namespace dispatch
+}  // namespace rowtune
