@@ -196,6 +196,7 @@ int tune_command(const Arguments& arguments) {
   std::vector<WorkerGroup> groups = start_workers(workers_from(line, &why));
   TuneReport report;
   Winners winners;
+  const InterruptGuard interrupt;  // to the end: a late signal must not cost the last words
   {
     db::Database database = db::Database::open(line.database(), db::Database::Mode::read_write);
     for (WorkerGroup& group : groups) {
@@ -203,7 +204,6 @@ int tune_command(const Arguments& arguments) {
       group.plan = make_plan(workloads, device, Spaces::of(device.info()), database, settings.same_unit);
       if (!quiet) tell(opening_sheet(group, why, settings, shapes, line.database()));
     }
-    InterruptGuard interrupt;
     ConsoleProgress progress(quiet, stderr_is_terminal());
     report = tune_with(groups, line.database(), settings, progress, interrupt.requested());
     for (const WorkerGroup& group : groups)
