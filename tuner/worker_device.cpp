@@ -28,4 +28,8 @@ std::unique_ptr<Bench> WorkerDevice::open(const Workload&) {
   throw std::logic_error("the buffers of a worker's device are opened by the worker");
 }
 
+void WorkerDevice::compute(const Workload&, const Config&, const HostTensors&) {
+  throw std::logic_error("a worker's device computes in the worker");
+}
+
 }  // namespace rowtune

@@ -21,8 +21,9 @@ class WorkerDevice : public Device {
   /// worker compiles for itself.
   void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>& stop,
                      const std::function<void(std::size_t, std::size_t)>& progress) override;
-  /// The buffers are the worker's: throws std::logic_error.
+  /// What runs on the device is the worker's: these throw std::logic_error.
   std::unique_ptr<Bench> open(const Workload& workload) override;
+  void compute(const Workload& workload, const Config& config, const HostTensors& tensors) override;
 
  private:
   DeviceInfo info_;
