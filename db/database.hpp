@@ -66,6 +66,10 @@ class Database {
   void record_decision(const Decision& decision);
   std::optional<Decision> decision(const MeasurementKey& key) const;  ///< config ignored; absent when stale
 
+  /// Joules per launch of a config that was measured (`key.config`); replaces what was there. One commit.
+  void record_energy(const MeasurementKey& key, double joules);
+  std::vector<EnergyRow> energy(const BestQuery& query = {}) const;
+
   void record_accuracy(const std::vector<Accuracy>& rows);  ///< one commit; the same key and input is replaced
   std::vector<AccuracyRow> accuracy(const BestQuery& query = {}) const;
   void record_baselines(const std::vector<Baseline>& rows);  ///< one commit; same impl, version, method: replaced

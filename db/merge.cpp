@@ -120,6 +120,12 @@ SELECT k.ours, a.config, a.input, a.elements, a.max_error_ulp, a.mean_error_ulp,
 FROM other.accuracy_result a JOIN sweep_map k ON k.theirs = a.sweep_id
 WHERE true ON CONFLICT DO NOTHING)sql";
 
+constexpr const char* energies = R"sql(
+INSERT INTO energy_result (sweep_id, config, joules, measured_at)
+SELECT k.ours, e.config, e.joules, e.measured_at
+FROM other.energy_result e JOIN sweep_map k ON k.theirs = e.sweep_id
+WHERE true ON CONFLICT DO NOTHING)sql";
+
 constexpr const char* baselines = R"sql(
 INSERT INTO baseline (device_model, workload_id, impl, version, method, time_us, time_lo_us, time_hi_us, source,
   imported_at)
@@ -188,6 +194,7 @@ MergeCounts Database::merge_from(const std::string& other) {
       db.exec(sql::ties);
       db.exec("DROP TABLE temp.decided");
       counts.accuracies = db.exec(sql::accuracies);
+      counts.energies = db.exec(sql::energies);
       counts.baselines = db.exec(sql::baselines);
       const auto last_run = newest("stability_run");
       counts.stability_runs = db.exec(sql::stability_runs);

@@ -92,6 +92,15 @@ struct Accuracy {
   std::string measured_at;  ///< filled in when empty
 };
 
+/// A row of the view `energy`: joules of the whole device per launch, beside the time of the same config.
+struct EnergyRow {
+  std::string device_model, device_limits;
+  Workload workload;
+  std::string config;
+  double joules = 0, time_us = 0;
+  bool is_base = false;
+};
+
 /// A row of the view `accuracy`: beside the time of the same config.
 struct AccuracyRow {
   Accuracy accuracy;
@@ -183,7 +192,7 @@ struct Coverage {
 /// What a merge brought in; what was there already is not touched.
 struct MergeCounts {
   std::int64_t measurements = 0, measurements_present = 0;
-  std::int64_t decisions = 0, accuracies = 0, baselines = 0, stability_runs = 0;
+  std::int64_t decisions = 0, accuracies = 0, baselines = 0, stability_runs = 0, energies = 0;
 };
 
 }  // namespace rowtune::db

@@ -84,6 +84,38 @@ std::optional<Decision> Database::decision(const MeasurementKey& key) const {
   });
 }
 
+void Database::record_energy(const MeasurementKey& key, double joules) {
+  check_key(key, true);
+  impl_->write("recording an energy", [&] {
+    SQLite::Statement insert(impl_->db, R"sql(
+      INSERT OR REPLACE INTO energy_result (sweep_id, config, joules, measured_at) VALUES (?, ?, ?, ?))sql");
+    SQLite::bind(insert, impl_->sweep_id(key), key.config, joules, or_now(""));
+    insert.exec();
+    return 0;
+  });
+}
+
+std::vector<EnergyRow> Database::energy(const BestQuery& query) const {
+  return guarded(impl_->path, "reading energies", [&] {
+    SQLite::Statement statement(impl_->db, select_from("energy",
+                                                       "op, dtype, rows, cols, regime, ld, off, options, device_model, "
+                                                       "device_limits, config, joules, time_us, is_base") +
+                                               ", config");
+    bind_query(statement, query);
+    std::vector<EnergyRow> rows;
+    while (statement.executeStep()) {
+      RowReader r(statement);
+      EnergyRow row;
+      row.workload = read_workload(r);
+      row.device_model = r.text(), row.device_limits = r.text(), row.config = r.text();
+      row.joules = r.real().value_or(0), row.time_us = r.real().value_or(0);
+      row.is_base = r.flag();
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  });
+}
+
 void Database::record_accuracy(const std::vector<Accuracy>& rows) {
   for (const auto& row : rows) check_key(row.key, true);
   impl_->write("recording errors of configs", [&] {

@@ -188,10 +188,22 @@ CREATE TABLE stability_result (
 CREATE INDEX stability_result_by_run ON stability_result (run_id, experiment);
 )sql";
 
+// Version 2: energy of the finalists. By sweep and config, because a final replaces the rows of its measurements.
+constexpr const char* version_2 = R"sql(
+CREATE TABLE energy_result (
+  sweep_id    INTEGER NOT NULL REFERENCES sweep,
+  config      TEXT NOT NULL,
+  joules      REAL NOT NULL CHECK (joules > 0),  -- of the whole device, per launch
+  measured_at TEXT NOT NULL,
+  PRIMARY KEY (sweep_id, config)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> list{{1, [](SQLite::Database& db) { db.exec(version_1); }}};
+  static const std::vector<Migration> list{{1, [](SQLite::Database& db) { db.exec(version_1); }},
+                                           {2, [](SQLite::Database& db) { db.exec(version_2); }}};
   return list;
 }
 

@@ -151,6 +151,19 @@ JOIN workload w ON w.id = b.workload_id
 LEFT JOIN best k ON k.device_model = b.device_model AND k.op = w.op AND k.dtype = w.dtype AND k.rows = w.rows
                 AND k.cols = w.cols AND k.ld = w.ld AND k.off = w.off AND k.regime = w.regime AND k.options = w.options)sql";
 
+// Of configs that ran right and may be chosen, with the time of the same config.
+constexpr const char* energy = R"sql(
+CREATE VIEW energy AS
+SELECT w.op, w.dtype, w.rows, w.cols, w.regime, e.config, e.joules, m.time_us, 1e6 * e.joules / m.time_us AS watts,
+       e.joules * m.time_us AS energy_delay, m.is_base, e.measured_at, w.ld, w.off, w.options,
+       v.model AS device_model, v.limits AS device_limits
+FROM energy_result e
+JOIN current_sweep s ON s.id = e.sweep_id
+JOIN workload w ON w.id = s.workload_id
+JOIN device v ON v.id = s.device_id
+JOIN measurement m ON m.sweep_id = e.sweep_id AND m.config = e.config
+WHERE m.outcome = 'ok' AND m.eligible = 1)sql";
+
 constexpr const char* accuracy = R"sql(
 CREATE VIEW accuracy AS
 SELECT w.op, w.dtype, w.rows, w.cols, w.regime, a.config, a.input, a.elements, a.max_error_ulp, a.mean_error_ulp,
@@ -215,7 +228,7 @@ void create_views(SQLite::Database& db) {
   db.exec(ceiling_view());
   db.exec("CREATE VIEW leaderboard AS " + leaderboard_sql(Ranks::all, "1", "1"));
   db.exec("CREATE VIEW best AS " + leaderboard_sql(Ranks::winner, "1", "1"));
-  for (const char* view : {failures, coverage, stability, baselines, accuracy}) db.exec(view);
+  for (const char* view : {failures, coverage, stability, baselines, accuracy, energy}) db.exec(view);
 }
 
 }  // namespace rowtune::db

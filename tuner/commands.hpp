@@ -16,8 +16,11 @@ int best_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int dispatch_command(const Arguments& arguments);
 int report_command(const Arguments& arguments);
+int replay_command(const Arguments& arguments);
+int worker_command(const Arguments& arguments);  ///< started by tune and verify, not by people
 int merge_command(const Arguments& arguments);
 int baseline_command(const Arguments& arguments);
+int verify_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
 
 }  // namespace rowtune

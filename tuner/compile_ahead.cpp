@@ -16,20 +16,21 @@ CompileAhead::~CompileAhead() {
   thread_.join();
 }
 
-CompileAhead::Ticket CompileAhead::add(std::vector<Job> jobs) {
+CompileAhead::Ticket CompileAhead::add(std::vector<Job> jobs, bool urgent) {
   std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(jobs));
+  queue_.emplace(urgent ? queue_.begin() : queue_.end(), ++added_, std::move(jobs));
+  pending_.insert(added_);
   changed_.notify_all();
-  return ++added_;
+  return added_;
 }
 
 bool CompileAhead::wait(Ticket ticket, const std::atomic<bool>& stop,
                         const std::function<void(std::size_t, std::size_t)>& waiting) {
   std::unique_lock lock(mutex_);
-  while (finished_ < ticket && !error_) {
+  while (pending_.contains(ticket) && !error_) {
     if (stop) return false;  // set by a signal handler, which cannot notify: hence the short waits
     changed_.wait_for(lock, std::chrono::milliseconds(100));
-    if (waiting && finished_ < ticket) {
+    if (waiting && pending_.contains(ticket)) {
       lock.unlock();
       waiting(batch_done_, batch_total_);
       lock.lock();
@@ -44,7 +45,7 @@ void CompileAhead::work() {
   while (true) {
     changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
     if (stop_) return;
-    const std::vector<Job> jobs = std::move(queue_.front());
+    const auto [ticket, jobs] = std::move(queue_.front());
     queue_.pop_front();
     batch_done_ = 0;
     batch_total_ = jobs.size();
@@ -56,7 +57,7 @@ void CompileAhead::work() {
       error = std::current_exception();
     }
     lock.lock();
-    ++finished_;
+    pending_.erase(ticket);
     if (error) error_ = error;
     changed_.notify_all();
     if (error) return;

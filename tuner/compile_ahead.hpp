@@ -8,7 +8,9 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/device.hpp"
@@ -22,8 +24,8 @@ class CompileAhead {
   explicit CompileAhead(Device& device);
   ~CompileAhead();  ///< stops after what is in flight
 
-  /// Queues jobs behind what is queued already.
-  Ticket add(std::vector<Job> jobs);
+  /// Queues jobs behind what is queued already; `urgent`: before it.
+  Ticket add(std::vector<Job> jobs, bool urgent = false);
   /// Returns true when the jobs of the ticket are compiled, false when `stop` was set before. Rethrows what the device
   /// threw. `waiting(done, total)` is called about ten times a second with the progress of the batch in flight.
   bool wait(Ticket ticket, const std::atomic<bool>& stop,
@@ -35,8 +37,9 @@ class CompileAhead {
   Device& device_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::vector<Job>> queue_;
-  Ticket added_ = 0, finished_ = 0;
+  std::deque<std::pair<Ticket, std::vector<Job>>> queue_;
+  std::set<Ticket> pending_;  ///< queued or in flight
+  Ticket added_ = 0;
   std::exception_ptr error_;
   std::atomic<std::size_t> batch_done_{0}, batch_total_{0};
   std::atomic<bool> stop_{false};

@@ -3,7 +3,7 @@
 
 _rowtune() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]}
-  local commands="devices space tune best run dispatch stability report baseline compare merge help"
+  local commands="devices space tune best run dispatch stability report baseline verify compare merge replay help"
   local ops="copy softmax log_softmax layernorm rmsnorm fused_add_rmsnorm argmax_logsumexp" dtypes="f32 f16 bf16"
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "$before" = help ]; }; then
@@ -16,8 +16,8 @@ _rowtune() {
     --dtype) choices="$dtypes all" ;;
     --regime) choices="cold warm overlapped" ;;
     --shapes) choices="quick llm cliffs" ;;
-    --strategy) choices="exhaustive random local" ;;
-    --device) choices="auto cpu cuda:0" ;;
+    --strategy) choices="exhaustive random racing local auto" ;;
+    --device) choices="auto cpu cuda:0 cuda:all" ;;
     --format) if [ "${COMP_WORDS[1]}" = report ]; then choices="html md csv"; else choices="table json csv"; fi ;;
   esac
   if [ -n "$choices" ]; then

@@ -8,15 +8,20 @@
 
 namespace rowtune {
 
-db::MeasurementKey key_of(const Device& device, const Workload& workload, const std::string& config) {
+db::MeasurementKey key_of(const DeviceInfo& device, const std::string& source_fingerprint, const Workload& workload,
+                          const std::string& config) {
   db::MeasurementKey key;
-  key.device_model = device.info().model;
-  key.device_limits = device.info().limits;
-  key.toolchain = device.info().toolchain;
-  key.source_fingerprint = device.source_fingerprint(workload.op);
+  key.device_model = device.model;
+  key.device_limits = device.limits;
+  key.toolchain = device.toolchain;
+  key.source_fingerprint = source_fingerprint;
   key.workload = workload;
   key.config = config;
   return key;
+}
+
+db::MeasurementKey key_of(const Device& device, const Workload& workload, const std::string& config) {
+  return key_of(device.info(), device.source_fingerprint(workload.op), workload, config);
 }
 
 db::Provenance provenance_of(const DeviceInfo& device) {

@@ -7,6 +7,8 @@
 namespace rowtune {
 
 /// The key of `config`; leave it empty to ask for every config of the workload.
+db::MeasurementKey key_of(const DeviceInfo& device, const std::string& source_fingerprint, const Workload& workload,
+                          const std::string& config = "");
 db::MeasurementKey key_of(const Device& device, const Workload& workload, const std::string& config = "");
 
 /// Device, driver, host, program version, and the time now as the start of the run.

@@ -27,7 +27,7 @@ using namespace rowtune;
 
 struct Command {
   std::string name;
-  std::string summary;
+  std::string summary;  ///< empty: not for people
   int (*run)(const Arguments&);
 };
 
@@ -42,8 +42,11 @@ const std::vector<Command>& commands() {
       {"stability", "how wrong each method gets: the study, your data, or cases", stability_command},
       {"report", "what the database holds, as a page, Markdown or CSV", report_command},
       {"baseline", "import other libraries' times, and compare with them", baseline_command},
+      {"verify", "time the stored winners again", verify_command},
       {"compare", "two databases side by side", compare_command},
       {"merge", "join databases into one", merge_command},
+      {"replay", "search strategies on a space that was recorded in full", replay_command},
+      {"worker", "", worker_command},
   };
   return table;
 }
@@ -54,7 +57,8 @@ std::string help() {
       "RMSNorm,\n"
       "argmax with log-sum-exp) for a device and its shapes, and studies their numerical stability.\n\n"
       "usage: rowtune COMMAND [options]\n\n";
-  for (const Command& command : commands()) text += fmt::format("  {:<11}{}\n", command.name, command.summary);
+  for (const Command& command : commands())
+    if (!command.summary.empty()) text += fmt::format("  {:<11}{}\n", command.name, command.summary);
   text +=
       "\nTune your shapes and ship the table of winners:\n"
       "  rowtune tune --op softmax --dtype bf16 --shapes 4096x1000,64x50000 && rowtune dispatch --out table\n"

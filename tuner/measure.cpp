@@ -8,6 +8,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "kernels/cuda/nvml.hpp"
 #include "tuner/identity.hpp"
 
 namespace rowtune {
@@ -24,11 +25,15 @@ class Session {
 
   void run(db::Measurement& m) {
     load(m);
+    busy_since_ = now_();
     verify(m);
     warm_up();
     sample_until_settled(m);
     check_plausible(m);
   }
+
+  /// Since the kernel was loaded.
+  double busy_seconds() const { return busy_since_ > 0 ? now_() - busy_since_ : 0; }
 
  private:
   void load(db::Measurement& m) {
@@ -77,13 +82,37 @@ class Session {
   const DeviceInfo& device_;
   const Clock& now_;
   std::unique_ptr<Kernel> kernel_;
+  double busy_since_ = 0;
 };
 
-/// What is known of a config before anything runs.
-db::Measurement describe(const MeasureRequest& request, const Device& device, const db::Provenance& provenance) {
+/// JSON of the clocks and of what throttles them, as they are right after the last sample; empty when unknown.
+std::string clocks_now(const cuda::Nvml* nvml) {
+  const auto state = nvml ? nvml->state() : std::nullopt;
+  if (!state) return "";
+  return nlohmann::json({{"sm_mhz", state->sm_mhz},
+                         {"memory_mhz", state->memory_mhz},
+                         {"throttle", cuda::throttle_text(state->throttle_reasons)}})
+      .dump();
+}
+
+void fail(db::Measurement& m, Outcome outcome, const std::string& message) {
+  m.outcome = outcome;
+  m.message = message;
+  m.time_us = m.time_lo_us = m.time_hi_us = std::nullopt;
+  m.settled = false;
+}
+
+}  // namespace
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+db::Measurement describe_config(const DeviceInfo& device, const std::string& source_fingerprint,
+                                const db::Provenance& provenance, const MeasureRequest& request) {
   const Config config = split_config_name(request.config);
   db::Measurement m;
-  m.key = key_of(device, request.workload, request.config);
+  m.key = key_of(device, source_fingerprint, request.workload, request.config);
   m.provenance = provenance;
   m.eligible = request.eligible;
   m.is_base = request.is_base;
@@ -101,19 +130,6 @@ db::Measurement describe(const MeasureRequest& request, const Device& device, co
   return m;
 }
 
-void fail(db::Measurement& m, Outcome outcome, const std::string& message) {
-  m.outcome = outcome;
-  m.message = message;
-  m.time_us = m.time_lo_us = m.time_hi_us = std::nullopt;
-  m.settled = false;
-}
-
-}  // namespace
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 std::string implausible(const Workload& workload, const DeviceInfo& device, double microseconds) {
   if (workload.regime != Regime::cold || !(device.peak_gbps > 0)) return "";
   const double gbps = static_cast<double>(bytes_moved(workload)) / (microseconds * 1e3);
@@ -126,7 +142,12 @@ std::string implausible(const Workload& workload, const DeviceInfo& device, doub
 }
 
 DeviceMeasurer::DeviceMeasurer(Device& device, Clock now)
-    : device_(device), now_(std::move(now)), provenance_(provenance_of(device.info())) {}
+    : device_(device),
+      now_(std::move(now)),
+      nvml_(device.info().kind == DeviceKind::cuda ? cuda::Nvml::open(device.info().uuid) : nullptr),
+      provenance_(provenance_of(device.info())) {}
+
+DeviceMeasurer::~DeviceMeasurer() = default;
 
 void DeviceMeasurer::open(const Workload& workload) {
   if (bench_ && opened_ == workload) return;
@@ -135,6 +156,7 @@ void DeviceMeasurer::open(const Workload& workload) {
   bench_ = device_.open(workload);
   opened_ = workload;
   open_seconds_ = now_() - start;
+  busy_seconds_ += open_seconds_;
 }
 
 void DeviceMeasurer::release() {
@@ -142,13 +164,21 @@ void DeviceMeasurer::release() {
   opened_.reset();
 }
 
+db::Measurement DeviceMeasurer::describe(const MeasureRequest& request) const {
+  return describe_config(device_.info(), device_.source_fingerprint(request.workload.op), provenance_, request);
+}
+
 db::Measurement DeviceMeasurer::measure(const MeasureRequest& request) {
-  db::Measurement m = describe(request, device_, provenance_);
+  db::Measurement m = describe(request);
   try {
     open(request.workload);
     m.launches_per_sample = bench_->launches_per_sample();
     m.bytes_in_rotation = bench_->bytes_in_rotation();
-    Session(*bench_, request, device_.info(), now_).run(m);
+    Session session(*bench_, request, device_.info(), now_);
+    const auto count_busy = [&](void*) { busy_seconds_ += session.busy_seconds(); };
+    const std::unique_ptr<void, decltype(count_busy)> at_the_end(&session, count_busy);
+    session.run(m);
+    m.clocks = clocks_now(nvml_.get());
   } catch (const ConfigFailure& failure) {
     fail(m, failure.outcome, failure.what());
   } catch (const EnvironmentError&) {
@@ -187,7 +217,30 @@ std::vector<std::vector<double>> DeviceMeasurer::interleave(const InterleaveRequ
     }
     if (now_() - start >= request.max_seconds) break;
   }
+  busy_seconds_ += now_() - start;
   return samples;
+}
+
+std::vector<std::optional<double>> DeviceMeasurer::energy(const EnergyRequest& request) {
+  std::vector<std::optional<double>> joules(request.configs.size());
+  if (!nvml_ || !nvml_->energy_joules()) return joules;
+  open(request.workload);
+  for (std::size_t i = 0; i < request.configs.size(); ++i) {
+    const auto kernel = bench_->load(split_config_name(request.configs[i]));
+    const double warm_up = now_();
+    while (now_() - warm_up < 0.1 * request.seconds) kernel->sample();
+    const double start = now_();
+    const auto before = nvml_->energy_joules();
+    double launches = 0;
+    while (now_() - start < request.seconds) {
+      kernel->sample();
+      launches += static_cast<double>(bench_->launches_per_sample());
+    }
+    const auto after = nvml_->energy_joules();
+    if (before && after && *after > *before) joules[i] = (*after - *before) / launches;
+    busy_seconds_ += now_() - warm_up;
+  }
+  return joules;
 }
 
 }  // namespace rowtune

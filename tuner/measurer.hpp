@@ -20,6 +20,7 @@ struct MeasureRequest {
   SamplingLimits limits;
   /// The best time of this workload so far: a config told from it is not sampled any further.
   std::optional<double> time_to_beat_us;
+  int attempt = 1;  ///< 2: once more, alone in a clean worker
 };
 
 /// Some configs of one workload, sampled in turns: the samples of a round share their moment.
@@ -31,6 +32,13 @@ struct InterleaveRequest {
   double max_seconds = 1.0;  ///< ends after the round in which it is spent; at least one round is taken
 };
 
+/// Launches of each config, one config after the other, while the energy counter runs.
+struct EnergyRequest {
+  Workload workload;
+  std::vector<std::string> configs;
+  double seconds = 1;  ///< of each config: the counter moves in steps of some ten milliseconds
+};
+
 class Measurer {
  public:
   virtual ~Measurer() = default;
@@ -38,8 +46,13 @@ class Measurer {
   virtual db::Measurement measure(const MeasureRequest& request) = 0;
   /// samples[config][round] in microseconds per launch. Throws ConfigFailure.
   virtual std::vector<std::vector<double>> interleave(const InterleaveRequest& request) = 0;
+  /// Joules per launch of the whole device, idle power included; absent where there is no counter. Throws
+  /// ConfigFailure.
+  virtual std::vector<std::optional<double>> energy(const EnergyRequest&) { return {}; }
   /// How long the buffers opened last took to open.
   virtual double open_seconds() const = 0;
+  /// For how long, in all, the device was filling buffers, checking, warming up or sampling.
+  virtual double busy_seconds() const = 0;
   /// Gives the buffers of the last workload back.
   virtual void release() = 0;
 };

@@ -1,6 +1,7 @@
 #include "tuner/plan.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "tuner/identity.hpp"
 
@@ -8,7 +9,7 @@ namespace rowtune {
 namespace {
 
 PlannedWorkload plan_workload(const Workload& workload, bool only_ceiling, const Device& device, const Spaces& spaces,
-                              db::Database& database) {
+                              db::Database& database, bool same_unit) {
   PlannedWorkload planned;
   planned.workload = workload;
   planned.only_ceiling = only_ceiling;
@@ -19,7 +20,8 @@ PlannedWorkload plan_workload(const Workload& workload, bool only_ceiling, const
   for (const Config& config : planned.configs) planned.eligible.push_back(spaces.eligible(config));
 
   const db::MeasurementKey key = key_of(device, workload);
-  for (std::string& name : database.recorded_configs(key)) planned.recorded.insert(std::move(name));
+  const auto unit = same_unit ? std::optional(device.info().uuid) : std::nullopt;
+  for (std::string& name : database.recorded_configs(key, unit)) planned.recorded.insert(std::move(name));
   database.begin_sweep(key, static_cast<std::int64_t>(planned.configs.size()), space.base.name());
   return planned;
 }
@@ -49,7 +51,7 @@ std::size_t Plan::missing() const {
 }
 
 Plan make_plan(const std::vector<Workload>& workloads, const Device& device, const Spaces& spaces,
-               db::Database& database) {
+               db::Database& database, bool same_unit) {
   std::vector<Workload> copies, others;
   const auto add = [](std::vector<Workload>& list, const Workload& workload) {
     if (std::find(list.begin(), list.end(), workload) == list.end()) list.push_back(workload);
@@ -61,10 +63,10 @@ Plan make_plan(const std::vector<Workload>& workloads, const Device& device, con
   Plan plan;
   for (const Workload& workload : copies) {
     const bool asked_for = std::find(workloads.begin(), workloads.end(), workload) != workloads.end();
-    plan.workloads.push_back(plan_workload(workload, !asked_for, device, spaces, database));
+    plan.workloads.push_back(plan_workload(workload, !asked_for, device, spaces, database, same_unit));
   }
   for (const Workload& workload : others)
-    plan.workloads.push_back(plan_workload(workload, false, device, spaces, database));
+    plan.workloads.push_back(plan_workload(workload, false, device, spaces, database, same_unit));
   return plan;
 }
 

@@ -40,7 +40,8 @@ struct Plan {
 };
 
 /// Adds the ceiling of every workload, and makes each of the sweeps the current one of the database.
+/// `same_unit`: what was measured on other units of this model does not count.
 Plan make_plan(const std::vector<Workload>& workloads, const Device& device, const Spaces& spaces,
-               db::Database& database);
+               db::Database& database, bool same_unit = false);
 
 }  // namespace rowtune

@@ -14,6 +14,13 @@
 
 namespace rowtune {
 
+/// How a config did on a similar workload.
+struct Hint {
+  Config config;            ///< in the words of this space
+  double log_slowdown = 0;  ///< ln(its time / the best time there)
+  double weight = 0;        ///< 1: the same workload; towards 0: nothing in common
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -22,11 +29,21 @@ class Strategy {
   virtual std::vector<std::size_t> propose() = 0;
   /// The time of a config, absent when it failed or may not be chosen. Also called for what was known beforehand.
   virtual void report(std::size_t config, std::optional<double> time_us) = 0;
+  /// What similar workloads tell; replaces what was told before.
+  virtual void heed(const std::vector<Hint>&) {}
+  /// True: every report may change what is proposed, so only the first of a proposal is certain. What `propose` gave is
+  /// then forgotten, and may be asked for again.
+  virtual bool adapts() const { return false; }
+  /// How many configs it will evaluate in all, about.
+  virtual std::size_t expected() const = 0;
 };
 
 struct StrategyOptions {
   std::uint64_t seed = 1;
-  std::optional<int> evaluations;  ///< random: how many configs at most; by default a sixth of the space, at least 16
+  /// random and auto: how many configs at most. By default random takes a sixth of the space, at least 16; auto
+  /// what is said at its class.
+  std::optional<int> evaluations;
+  std::vector<bool> eligible;  ///< of each config: false cannot be chosen, and auto leaves it out; empty: all may
 };
 
 /// Throws UsageError naming the strategies. `configs` must outlive the strategy.

@@ -2,16 +2,32 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace rowtune {
+namespace {
+
+StrategyOptions with(StrategyOptions options, const std::vector<bool>& eligible) {
+  options.eligible = eligible;
+  return options;
+}
+
+}  // namespace
 
 Sweep::Sweep(const PlannedWorkload& planned, const std::string& strategy, const StrategyOptions& options)
-    : planned_(planned), strategy_(make_strategy(strategy, planned.configs, options)) {
+    : planned_(planned), strategy_(make_strategy(strategy, planned.configs, with(options, planned.eligible))) {
   for (std::size_t i = 0; i < planned.configs.size(); ++i) index_[planned.configs[i].name()] = i;
   queue_.push_back(planned.base);
 }
 
 void Sweep::refill() {
+  if (strategy_->adapts()) {
+    if (!std::exchange(stale_, false)) return;
+    const auto proposed = strategy_->propose();
+    queue_.assign(proposed.begin(), proposed.end());
+    if (!base_is_known()) queue_.push_front(planned_.base);
+    return;
+  }
   if (!primed_) {  // behind the base, once what the database knows has been learned
     primed_ = true;
     const auto proposed = strategy_->propose();
@@ -43,7 +59,16 @@ std::vector<std::size_t> Sweep::upcoming(std::size_t count) {
   return out;
 }
 
-std::size_t Sweep::remaining() { return upcoming(planned_.configs.size()).size(); }
+std::size_t Sweep::remaining() {
+  if (!strategy_->adapts()) return upcoming(planned_.configs.size()).size();
+  if (!next()) return 0;
+  return std::max<std::size_t>(1, strategy_->expected() - std::min(strategy_->expected(), known_.size()));
+}
+
+void Sweep::heed(const std::vector<Hint>& hints) {
+  strategy_->heed(hints);
+  stale_ = true;
+}
 
 void Sweep::suggest(const std::vector<std::string>& names) {
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
@@ -59,6 +84,7 @@ void Sweep::learn(const db::Measurement& m) {
   const bool can_win = m.outcome == Outcome::ok && m.time_us && planned_.eligible[found->second];
   known_[found->second] = {can_win ? m.time_us : std::nullopt, m.time_lo_us.value_or(0)};
   strategy_->report(found->second, known_[found->second].time_us);
+  stale_ = true;
 }
 
 std::vector<Contender> Sweep::contenders() const {

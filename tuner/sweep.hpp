@@ -31,6 +31,9 @@ class Sweep {
   bool base_is_known() const { return known_.contains(planned_.base); }
   /// Winners of similar workloads, by name: tried first, right after the base.
   void suggest(const std::vector<std::string>& names);
+  /// What similar workloads tell, for a strategy that adapts.
+  void heed(const std::vector<Hint>& hints);
+  bool adapts() const { return strategy_->adapts(); }
 
   /// A result, new or from the database. A config that is not of this space is ignored.
   void learn(const db::Measurement& m);
@@ -56,6 +59,7 @@ class Sweep {
   std::map<std::string, std::size_t> index_;
   std::map<std::size_t, Known> known_;
   bool primed_ = false, exhausted_ = false;
+  bool stale_ = true;  ///< an adapting strategy has something else to propose
 };
 
 }  // namespace rowtune

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <limits>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "tuner/identity.hpp"
@@ -13,6 +15,7 @@ namespace rowtune {
 namespace {
 
 constexpr std::size_t compile_batch = 32;
+constexpr std::size_t urgent_batch = 6;     ///< of what is measured next
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
 constexpr double configs_per_share = 16;    ///< that a share should reach, by shorter sampling
 constexpr double crowded_share = 0.6;       ///< share of a budget that one config of each workload may take
@@ -20,69 +23,88 @@ constexpr double least_sampling = 0.02;     ///< seconds: below, a time is worth
 constexpr std::size_t winners_to_pass = 3;  ///< of a similar workload, tried first
 constexpr double forever = std::numeric_limits<double>::infinity();
 
-bool alike(const Workload& a, const Workload& b) {
-  return a.op == b.op && a.dtype == b.dtype && a.regime == b.regime && a.options == b.options;
-}
-
-/// Columns decide the algorithm, rows the parallelism: a factor in columns weighs twice one in rows.
-double distance(const Shape& a, const Shape& b) {
-  const auto ratio = [](std::int64_t x, std::int64_t y) {
-    return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(x, 1)) /
-                             static_cast<double>(std::max<std::int64_t>(y, 1))));
-  };
-  return ratio(a.rows, b.rows) + 2 * ratio(a.cols, b.cols);
-}
-
 }  // namespace
 
 struct Tuner::Item {
+  std::size_t index;  ///< in the plan and the queue
   Sweep sweep;
   db::MeasurementKey key;  ///< config empty
   std::map<std::size_t, CompileAhead::Ticket> tickets;
-  std::size_t remaining = 0;
   bool complete = false;   ///< nothing more to measure
   bool abandoned = false;  ///< its buffers do not fit
   bool suggested = false;
 };
 
 Tuner::Tuner(Device& device, Measurer& measurer, db::Database& database, TuneSettings settings, TuneObserver& observer,
-             const std::atomic<bool>& stop, Clock now)
+             const std::atomic<bool>& stop, Clock now, std::shared_ptr<WorkQueue> queue)
     : device_(device),
       measurer_(measurer),
       database_(database),
       settings_(std::move(settings)),
       observer_(observer),
       stop_(stop),
-      now_(std::move(now)) {}
+      now_(std::move(now)),
+      queue_(std::move(queue)) {}
 
 Tuner::~Tuner() = default;
 
 TuneReport Tuner::run(const Plan& plan) {
   start(plan);
-  if (!settings_.budget_seconds) {
+  if (settings_.budget_seconds) {
+    measure_bases_first(*settings_.budget_seconds);
+    run_in_turns(*settings_.budget_seconds);
+  } else {
     for (Item& item : items_) {
+      if (stop_) break;
+      if (!take(item)) continue;
       explore(item, forever);
       finish(item, settings_.final.max_seconds);
+      give_back(item);
     }
-  } else {
-    const double budget = *settings_.budget_seconds;
-    measure_bases_first(budget);
-    // Turns rather than one turn each: what one leaves over is shared by those that need more.
-    for (auto pass = unfinished(); !pass.empty() && !ended(budget); pass = unfinished())
-      for (std::size_t i = 0; i < pass.size() && !ended(budget); ++i) {
-        const double begin = elapsed();
-        const double share = (budget - begin) / static_cast<double>(pass.size() - i);
-        explore(*pass[i], begin + explore_share * share);
-        finish(*pass[i], std::min(settings_.final.max_seconds, begin + share - elapsed()));
-      }
   }
   measurer_.release();
   compiler_.reset();
-  for (Item& item : items_) report_.left += item.abandoned ? 0 : item.remaining;
+  report_.left = queue_->remaining();
   report_.interrupted = stop_;
   report_.out_of_budget = !stop_ && report_.left > 0;
   report_.seconds = elapsed();
+  report_.busy_seconds = measurer_.busy_seconds();
   return report_;
+}
+
+/// Turns rather than one turn each: what one leaves over is shared by those that need more.
+void Tuner::run_in_turns(double budget) {
+  const std::vector<Item*> order = in_order();
+  while (!ended(budget) && !queue_->all_finished()) {
+    std::size_t to_come = queue_->unfinished();
+    bool took_one = false;
+    for (Item* item : order) {
+      if (ended(budget)) return;
+      if (!take(*item)) continue;
+      took_one = true;
+      const double begin = elapsed();
+      const double share =
+          settings_.workers * (budget - begin) / static_cast<double>(std::max<std::size_t>(1, to_come--));
+      explore(*item, std::min(budget, begin + explore_share * share));
+      finish(*item, std::min(settings_.final.max_seconds, std::min(budget, begin + share) - elapsed()));
+      give_back(*item);
+    }
+    if (!took_one) std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others have what is left
+  }
+}
+
+bool Tuner::take(Item& item) {
+  if (item.abandoned) return false;
+  const WorkQueue::Taken taken = queue_->take(item.index, this);
+  if (taken == WorkQueue::Taken::changed_by_another)
+    for (const db::Measurement& m : recorded(item)) item.sweep.learn(m);
+  return taken != WorkQueue::Taken::no;
+}
+
+void Tuner::give_back(Item& item) {
+  const bool finished = item.complete || item.abandoned;
+  if (finished) ++report_.workloads;
+  queue_->give_back(item.index, finished);
 }
 
 void Tuner::start(const Plan& plan) {
@@ -91,39 +113,76 @@ void Tuner::start(const Plan& plan) {
   items_.clear();
   crowded_ = false;
   compiler_.emplace(device_);
+  const bool alone = settings_.workers == 1;
+  if (alone || !queue_) queue_ = std::make_shared<WorkQueue>(plan.workloads.size());
+  remember_neighbours(plan);
   for (const PlannedWorkload& planned : plan.workloads) {
-    Item item{Sweep(planned, settings_.strategy, settings_.strategy_options), key_of(device_, planned.workload), {}};
+    Item item{items_.size(),
+              Sweep(planned, settings_.strategy, settings_.strategy_options),
+              key_of(device_, planned.workload),
+              {}};
     if (!planned.recorded.empty())
-      for (const db::Measurement& m : database_.measurements(item.key)) item.sweep.learn(m);
-    item.remaining = item.sweep.remaining();
-    total_ += item.remaining;
+      for (const db::Measurement& m : recorded(item)) item.sweep.learn(m);
+    queue_->set_remaining(item.index, item.sweep.remaining());
     items_.push_back(std::move(item));
   }
 }
 
+/// What the database knows of the operations of this plan, on this device.
+void Tuner::remember_neighbours(const Plan& plan) {
+  std::set<Operation> ops;
+  for (const PlannedWorkload& planned : plan.workloads) ops.insert(planned.workload.op);
+  for (Operation op : ops) {
+    db::BestQuery query;
+    query.device_model = device_.info().model;
+    query.device_limits = device_.info().limits;
+    query.op = op;
+    std::map<Workload, std::vector<Contender>> known;
+    for (const db::BestRow& row : database_.leaderboard(query))
+      if (row.rank > 0 && row.time_us)
+        known[row.workload()].push_back({split_config_name(row.config), *row.time_us, 0, row.is_base});
+    for (const auto& [workload, contenders] : known) queue_->learn(workload, contenders);
+  }
+}
+
 /// Every turn measures the base before anything else. Where the turns of some would use up the time of others, because
-/// buffers are large or the machine is busy, all get their base before any gets more, and from then on copies come
-/// last.
+/// buffers are large or the machine is busy, all get their base before any gets more.
 void Tuner::measure_bases_first(double budget) {
   if (items_.empty() || ended(budget)) return;
-  explore(items_.front(), elapsed());
-  crowded_ = elapsed() * static_cast<double>(items_.size()) > crowded_share * budget;
+  const auto measure_base = [this](Item& item) {
+    if (item.sweep.base_is_known() || !take(item)) return;
+    explore(item, elapsed());
+    give_back(item);
+  };
+  measure_base(items_.front());
+  crowded_ = elapsed() * static_cast<double>(items_.size()) > crowded_share * settings_.workers * budget;
   if (!crowded_) return;
-  for (Item* item : unfinished())
-    if (!item->sweep.base_is_known() && !ended(budget)) explore(*item, elapsed());
+  for (Item* item : in_order())
+    if (!ended(budget)) measure_base(*item);
+}
+
+/// As planned; where the budget is crowded copies come last.
+std::vector<Tuner::Item*> Tuner::in_order() {
+  std::vector<Item*> order;
+  for (Item& item : items_) order.push_back(&item);
+  if (crowded_)
+    std::stable_partition(order.begin(), order.end(),
+                          [](const Item* item) { return item->sweep.workload().op != Operation::copy; });
+  return order;
 }
 
 /// Measures until the deadline. The first config opens the buffers and is measured in any case: every turn gets
 /// somewhere.
 void Tuner::explore(Item& item, double deadline) {
-  suggest(item);
+  consult_neighbours(item);
   SamplingLimits limits = settings_.limits;
   bool measured_one = false;
   while (!item.abandoned && !stop_ && (!measured_one || elapsed() < deadline)) {
     const auto config = item.sweep.next();
     if (!config) {
       item.complete = true;
-      item.remaining = 0;
+      queue_->set_remaining(item.index, 0);
+      queue_->learn(item.sweep.workload(), item.sweep.contenders());
       return;
     }
     if (!compiled(item, *config)) return;
@@ -146,65 +205,113 @@ void Tuner::measure_one(Item& item, std::size_t config, const SamplingLimits& li
   if (leader && !request.is_base) request.time_to_beat_us = leader->time_us;
 
   const db::Measurement m = measurer_.measure(request);
-  database_.record(m);
+  database_.record(m, settings_.same_unit);
   item.sweep.learn(m);
   ++report_.measured;
   if (m.outcome != Outcome::ok) ++report_.failed;
-  item.remaining = item.sweep.remaining();
-  total_ = report_.measured;
-  for (const Item& each : items_) total_ += each.remaining;
+  queue_->count_measured();
+  queue_->set_remaining(item.index, item.sweep.remaining());
   observer_.measured(status(item), m);
 
   if (m.outcome == Outcome::out_of_memory && m.launches_per_sample == 0) {
     item.abandoned = true;
+    queue_->set_remaining(item.index, 0);
     observer_.warning(fmt::format("{}: left out, its buffers do not fit {}: {}", to_string(planned.workload),
                                   device_.info().id, m.message));
   }
 }
 
-/// Hands winners of the most similar workload of this run on.
-void Tuner::suggest(Item& item) {
-  if (std::exchange(item.suggested, true)) return;
-  const Item* nearest = nullptr;
-  for (const Item& other : items_) {
-    if (&other == &item || !other.complete || !alike(other.sweep.workload(), item.sweep.workload())) continue;
-    const Shape& shape = item.sweep.workload().shape;
-    if (!nearest || distance(other.sweep.workload().shape, shape) < distance(nearest->sweep.workload().shape, shape))
-      nearest = &other;
-  }
-  if (nearest) item.sweep.suggest(nearest->sweep.fastest(winners_to_pass));
+/// Hands on what similar workloads of this run and of the database told.
+void Tuner::consult_neighbours(Item& item) {
+  if (item.sweep.adapts())
+    item.sweep.heed(queue_->hints(item.sweep.workload()));
+  else if (!std::exchange(item.suggested, true))
+    item.sweep.suggest(queue_->winners(item.sweep.workload(), winners_to_pass));
 }
 
 /// Sees to it that the config is compiled and that the compiler has work for the time after. False: stopped.
 bool Tuner::compiled(Item& item, std::size_t config) {
-  const auto queue = [this](Item& of, const std::vector<std::size_t>& configs) {
+  const auto queue = [this](Item& of, const std::vector<std::size_t>& configs, bool urgent = false) {
     std::vector<Job> jobs;
     for (std::size_t i : configs)
       if (!of.tickets.contains(i)) jobs.push_back({of.sweep.workload(), of.sweep.planned().configs[i]});
-    if (jobs.empty()) return false;
-    const auto ticket = compiler_->add(std::move(jobs));
+    if (jobs.empty()) return;
+    const auto ticket = compiler_->add(std::move(jobs), urgent);
     for (std::size_t i : configs) of.tickets.try_emplace(i, ticket);
-    return true;
   };
-  if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(compile_batch));
-  // Half a batch before it is needed; at the end of a workload, for the one that follows.
-  const auto soon = item.sweep.upcoming(compile_batch / 2 + 1);
-  if (!item.tickets.contains(soon.back())) {
-    queue(item, item.sweep.upcoming(compile_batch + compile_batch / 2));
-  } else if (soon.size() <= compile_batch / 2) {
-    for (Item* next = &item + 1; next < items_.data() + items_.size(); ++next)
-      if (!next->complete && !next->abandoned) {
-        queue(*next, next->sweep.upcoming(compile_batch));
-        break;
-      }
+  const auto queue_following = [&](std::size_t workloads) {
+    for (Item* next = &item + 1; next < items_.data() + items_.size() && workloads > 0; ++next) {
+      if (next->complete || next->abandoned || !queue_->is_free(next->index)) continue;
+      --workloads;
+      if (next->sweep.adapts() && next->tickets.empty()) consult_neighbours(*next);
+      if (next->tickets.empty()) queue(*next, next->sweep.upcoming(compile_batch));
+    }
+  };
+  if (item.sweep.adapts()) {  // what is proposed changes with each result: small batches, and those of the next ones
+    if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(urgent_batch), true);
+    queue_following(2);
+  } else {
+    if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(compile_batch));
+    // Half a batch before it is needed; at the end of a workload, for the one that follows.
+    const auto soon = item.sweep.upcoming(compile_batch / 2 + 1);
+    if (!item.tickets.contains(soon.back()))
+      queue(item, item.sweep.upcoming(compile_batch + compile_batch / 2));
+    else if (soon.size() <= compile_batch / 2)
+      queue_following(1);
   }
   return compiler_->wait(item.tickets.at(config), stop_,
                          [this](std::size_t done, std::size_t total) { observer_.compiling(done, total); });
 }
 
-/// The final of a workload, unless the database holds a decision that is still good.
+/// The final of a workload, unless the database holds a decision that is still good; then the energy of the finalists.
 void Tuner::finish(Item& item, double seconds) {
-  if (!settings_.finals || stop_ || item.abandoned || database_.decision(item.key)) return;
+  if (stop_ || item.abandoned) return;
+  if (settings_.finals && !database_.decision(item.key)) hold_and_record_final(item, seconds);
+  if (settings_.energy && !no_energy_ && !stop_ && item.complete) measure_energy(item);
+}
+
+void Tuner::measure_energy(Item& item) {
+  db::BestQuery query;
+  query.device_model = device_.info().model;
+  query.device_limits = device_.info().limits;
+  query.op = item.sweep.workload().op, query.dtype = item.sweep.workload().dtype;
+  query.shape = item.sweep.workload().shape, query.regime = item.sweep.workload().regime;
+  query.options = item.sweep.workload().options;
+  std::set<std::string> known;
+  for (const db::EnergyRow& row : database_.energy(query)) known.insert(row.config);
+  EnergyRequest request;
+  request.workload = item.sweep.workload();
+  for (const Contender& contender : enter_final(item.sweep.contenders(), settings_.final))
+    if (!known.contains(contender.config.name())) request.configs.push_back(contender.config.name());
+  if (request.configs.empty()) return;
+  try {
+    const auto joules = measurer_.energy(request);
+    bool any = false;
+    for (std::size_t i = 0; i < joules.size(); ++i) {
+      if (!joules[i]) continue;
+      any = true;
+      db::MeasurementKey key = item.key;
+      key.config = request.configs[i];
+      database_.record_energy(key, *joules[i]);
+    }
+    if (any) return;
+    no_energy_ = true;
+    observer_.warning(
+        fmt::format("{} tells no energy (NVML's counter is not there): only times are measured", device_.info().id));
+  } catch (const ConfigFailure& failure) {
+    observer_.warning(fmt::format("{}: no energy was measured, a config that was right before failed: {}",
+                                  to_string(item.sweep.workload()), failure.what()));
+  }
+}
+
+std::vector<db::Measurement> Tuner::recorded(const Item& item) const {
+  auto all = database_.measurements(item.key);
+  if (settings_.same_unit)
+    std::erase_if(all, [this](const db::Measurement& m) { return m.provenance.uuid != device_.info().uuid; });
+  return all;
+}
+
+void Tuner::hold_and_record_final(Item& item, double seconds) {
   const auto finalists = enter_final(item.sweep.contenders(), settings_.final);
   if (finalists.size() < 2) return;
   FinalSettings settings = settings_.final;
@@ -250,23 +357,13 @@ void Tuner::record_final(Item& item, const FinalResult& result) {
 
 bool Tuner::ended(double deadline) const { return stop_ || elapsed() >= deadline; }
 
-std::vector<Tuner::Item*> Tuner::unfinished() {
-  std::vector<Item*> out;
-  for (Item& item : items_)
-    if (!item.complete && !item.abandoned) out.push_back(&item);
-  if (crowded_)
-    std::stable_partition(out.begin(), out.end(),
-                          [](const Item* item) { return item->sweep.workload().op != Operation::copy; });
-  return out;
-}
-
 TuneStatus Tuner::status(const Item& item) const {
   TuneStatus status;
-  status.done = report_.measured;
-  status.total = total_;
+  status.done = queue_->measured();
+  status.total = status.done + queue_->remaining();
   status.seconds = elapsed();
   const double each = status.done == 0 ? 0 : status.seconds / static_cast<double>(status.done);
-  status.seconds_left = each * static_cast<double>(total_ - std::min(total_, status.done));
+  status.seconds_left = each * static_cast<double>(status.total - status.done);
   if (settings_.budget_seconds)
     status.seconds_left = std::min(status.seconds_left, std::max(0.0, *settings_.budget_seconds - status.seconds));
   status.workload = &item.sweep.workload();

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,16 +16,20 @@
 #include "tuner/measurer.hpp"
 #include "tuner/plan.hpp"
 #include "tuner/sweep.hpp"
+#include "tuner/work_queue.hpp"
 
 namespace rowtune {
 
 struct TuneSettings {
+  int workers = 1;  ///< tuners that share the queue
   std::optional<double> budget_seconds;
   std::string strategy = "exhaustive";
   StrategyOptions strategy_options;
   SamplingLimits limits;
   bool finals = true;
   FinalSettings final;
+  bool energy = false;     ///< joules per launch of the finalists
+  bool same_unit = false;  ///< what other units of this model measured does not count, and is replaced
 };
 
 struct TuneStatus {
@@ -47,7 +52,10 @@ class TuneObserver {
 
 struct TuneReport {
   std::size_t measured = 0, failed = 0, left = 0;  ///< configs; `left`: not measured for want of time
+  std::size_t workloads = 0;                       ///< completed
   std::size_t finals = 0;
+  double busy_seconds = 0;  ///< of all devices together
+  int workers = 1;
   bool interrupted = false;
   bool out_of_budget = false;
   double seconds = 0;
@@ -55,9 +63,10 @@ struct TuneReport {
 
 class Tuner {
  public:
-  /// Everything must outlive the tuner. `stop` ends the run cleanly after the config in flight.
+  /// Everything must outlive the tuner. `stop` ends the run cleanly after the config in flight. Tuners of several
+  /// devices of one model share a queue, each with a database connection of its own on the same file.
   Tuner(Device& device, Measurer& measurer, db::Database& database, TuneSettings settings, TuneObserver& observer,
-        const std::atomic<bool>& stop, Clock now = steady_seconds);
+        const std::atomic<bool>& stop, Clock now = steady_seconds, std::shared_ptr<WorkQueue> queue = nullptr);
   ~Tuner();
 
   /// Throws EnvironmentError when the database cannot be written; what was recorded before stays.
@@ -66,17 +75,24 @@ class Tuner {
  private:
   struct Item;  ///< a workload in this run
   void start(const Plan& plan);
+  void remember_neighbours(const Plan& plan);
   void measure_bases_first(double budget);
   void explore(Item& item, double deadline);
   void measure_one(Item& item, std::size_t config, const SamplingLimits& limits);
   void finish(Item& item, double seconds);
+  void hold_and_record_final(Item& item, double seconds);
   void record_final(Item& item, const FinalResult& result);
-  void suggest(Item& item);
+  void measure_energy(Item& item);
+  std::vector<db::Measurement> recorded(const Item& item) const;
+  void consult_neighbours(Item& item);
   bool compiled(Item& item, std::size_t config);
   bool ended(double deadline) const;
   double elapsed() const { return now_() - started_; }
   TuneStatus status(const Item& item) const;
-  std::vector<Item*> unfinished();
+  bool take(Item& item);
+  void give_back(Item& item);
+  void run_in_turns(double budget);
+  std::vector<Item*> in_order();
 
   Device& device_;
   Measurer& measurer_;
@@ -86,10 +102,11 @@ class Tuner {
   const std::atomic<bool>& stop_;
   Clock now_;
   std::vector<Item> items_;
+  std::shared_ptr<WorkQueue> queue_;
   std::optional<CompileAhead> compiler_;
   TuneReport report_;
-  std::size_t total_ = 0;
-  bool crowded_ = false;  ///< the budget hardly suffices for one config of each workload
+  bool no_energy_ = false;  ///< there is no counter, and that was said
+  bool crowded_ = false;    ///< the budget hardly suffices for one config of each workload
   double started_ = 0;
 };
 

@@ -35,9 +35,55 @@ std::string unsettled_words(const std::vector<db::BestRow>& rows) {
       unsettled, rows.size(), 100 * widest, 100 * SamplingLimits().relative_half_width);
 }
 
+constexpr double above_its_ceiling = 1.03;  ///< share: less is noise of the two times
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
+
+Objective parse_objective(std::string_view text) {
+  if (text == "time") return Objective::time;
+  if (text == "energy") return Objective::energy;
+  if (text == "edp") return Objective::edp;
+  throw UsageError(fmt::format("unknown objective '{}'; choose from time, energy, edp", text));
+}
+
+reports::Sheet energy_sheet(const std::vector<db::EnergyRow>& rows, Objective objective, int top) {
+  using reports::Style;
+  reports::Sheet sheet;
+  reports::Head millijoules = column("millijoules", "energy", Style::rate);
+  millijoules.unit = "mJ";
+  reports::Head watts = column("watts", "power", Style::rate);
+  watts.unit = "W";
+  sheet.heads = {column("device_model", "device"),
+                 column("op"),
+                 column("dtype"),
+                 column("shape"),
+                 column("regime"),
+                 column("config"),
+                 millijoules,
+                 column("time_us", "time", Style::time),
+                 watts,
+                 column("gain_over_base", "gain", Style::ratio),
+                 column("is_base", "base", Style::flag)};
+  const auto cost = [objective](const db::EnergyRow& row) {
+    return objective == Objective::edp ? row.joules * row.time_us : row.joules;
+  };
+  std::map<std::pair<std::string, Workload>, std::vector<const db::EnergyRow*>> groups;
+  for (const db::EnergyRow& row : rows) groups[{row.device_model + row.device_limits, row.workload}].push_back(&row);
+  for (auto& [key, members] : groups) {
+    std::sort(members.begin(), members.end(), [&](const auto* a, const auto* b) { return cost(*a) < cost(*b); });
+    const auto base = std::find_if(members.begin(), members.end(), [](const auto* row) { return row->is_base; });
+    for (std::size_t i = 0; i < std::min(members.size(), static_cast<std::size_t>(top)); ++i) {
+      const db::EnergyRow& row = *members[i];
+      sheet.rows.push_back(
+          {row.device_model, to_string(row.workload.op), to_string(row.workload.dtype), to_string(row.workload.shape),
+           to_string(row.workload.regime), row.config, 1e3 * row.joules, row.time_us, 1e6 * row.joules / row.time_us,
+           base == members.end() ? reports::Cell() : reports::Cell(cost(**base) / cost(row)), row.is_base});
+    }
+  }
+  return sheet;
+}
 
 Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Database& database) {
   std::set<Workload> asked, planned;
@@ -54,6 +100,8 @@ Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Databas
     if (asked.erase(workload) != 0) winners.rows.push_back(std::move(row));
   }
   winners.without_winner.assign(asked.begin(), asked.end());
+  for (db::EnergyRow& row : database.energy(query))
+    if (planned.contains(row.workload)) winners.energies.push_back(std::move(row));
   for (db::Failure& failure : database.failures(query)) {
     const Workload workload{parse_operation(failure.op), parse_dtype(failure.dtype),
                             Shape{failure.rows, failure.cols, failure.ld, failure.off}, parse_regime(failure.regime),
@@ -95,6 +143,12 @@ reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks,
 std::string closing_words(const TuneReport& report, const Winners& winners, const std::string& database) {
   std::string text = fmt::format("measured {} configs in {}", report.measured, format_duration(report.seconds));
   if (report.finals > 0) text += fmt::format(", held {} finals", report.finals);
+  if (report.seconds > 0 && report.busy_seconds > 0)
+    text += fmt::format("; {} busy {:.0f} % of the time", report.workers == 1 ? "device" : "devices",
+                        100 * std::min(1.0, report.busy_seconds / (report.seconds * report.workers)));
+  if (report.workers > 1)
+    text += fmt::format("; {:.1f} workloads a minute on {} devices",
+                        60 * static_cast<double>(report.workloads) / report.seconds, report.workers);
   if (report.interrupted)
     text += fmt::format("; interrupted: the results are saved in {}, the same command goes on from there", database);
   else if (report.out_of_budget)
@@ -113,6 +167,14 @@ std::string closing_words(const TuneReport& report, const Winners& winners, cons
                           reason.second, members[0]->config, members[0]->op, members[0]->dtype, members[0]->rows,
                           members[0]->cols, first_line(members[0]->message));
   }
+  const auto above = std::count_if(winners.rows.begin(), winners.rows.end(), [](const db::BestRow& row) {
+    return row.ceiling_fraction && *row.ceiling_fraction > above_its_ceiling;
+  });
+  if (above > 0)
+    text += fmt::format(
+        "{} winners are faster than their ceiling, the best copy found: that copy needs more time than this run gave "
+        "it\n",
+        above);
   if (!winners.without_winner.empty()) {
     text += fmt::format("{} workloads have no winner yet, such as {}\n", winners.without_winner.size(),
                         to_string(winners.without_winner.front()));

@@ -2,6 +2,7 @@
 // What a tune found, in words and as a table.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "db/database.hpp"
@@ -15,7 +16,14 @@ struct Winners {
   std::vector<db::BestRow> rows;         ///< of the workloads asked for
   std::vector<Workload> without_winner;  ///< nothing measured, or nothing right
   std::vector<db::Failure> failures;     ///< of every workload of the plan
+  std::vector<db::EnergyRow> energies;   ///< of the workloads asked for
 };
+
+enum class Objective { time, energy, edp };
+Objective parse_objective(std::string_view text);  ///< throws UsageError naming the three
+
+/// The `top` configs of each workload by joules per launch, or by joules x time.
+reports::Sheet energy_sheet(const std::vector<db::EnergyRow>& rows, Objective objective, int top);
 
 Winners winners_of(const Plan& plan, const DeviceInfo& device, const db::Database& database);
 

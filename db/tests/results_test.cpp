@@ -229,6 +229,22 @@ TEST_F(ResultsTest, AccuracyStandsBesideTheTimeOfItsConfig) {
   EXPECT_EQ(db.best({}).at(0).source_fingerprint, "source-a") << "nor do they make a sweep current";
 }
 
+TEST_F(ResultsTest, EnergyStandsBesideTheTimeAndOutlivesAFinal) {
+  db.record(base(measured(softmax(), "block.b256", 5)));
+  db.record(ineligible(measured(softmax(), "unsafe.b256", 4)));
+  db.record_energy(key_of(softmax(), "block.b256"), 0.5);
+  db.record_energy(key_of(softmax(), "block.b256"), 0.002);
+  db.record_energy(key_of(softmax(), "unsafe.b256"), 0.001);
+  db.record(base(measured(softmax(), "block.b256", 6)), true);
+  const auto rows = db.energy();
+  ASSERT_EQ(rows.size(), 1u) << "what may not be chosen is left out";
+  EXPECT_EQ(rows[0].config, "block.b256");
+  EXPECT_EQ(rows[0].workload, softmax());
+  EXPECT_DOUBLE_EQ(rows[0].joules, 0.002);
+  EXPECT_DOUBLE_EQ(rows[0].time_us, 6);
+  EXPECT_TRUE(rows[0].is_base);
+}
+
 TEST_F(ResultsTest, BaselinesStandBesideOurBest) {
   Baseline b;
   b.device_model = "Test GPU", b.workload = softmax(), b.impl = "library", b.version = "1.0", b.method = "graphs";

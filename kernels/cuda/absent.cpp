@@ -17,4 +17,6 @@ std::vector<DeviceInfo> list_cuda_devices() {
 
 std::unique_ptr<Device> open_cuda_device(int) { throw EnvironmentError(list_cuda_devices().front().why_unusable); }
 
+std::unique_ptr<Device> open_cuda_compiler(const DeviceInfo&) { return open_cuda_device(0); }
+
 }  // namespace rowtune::cuda

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/cuda/slots.hpp"
+#include "kernels/faults.hpp"
 #include "kernels/space.hpp"
 
 namespace rowtune::cuda {
@@ -76,12 +77,45 @@ struct Shared {
   }
 };
 
+/// The plan of a config, with the fault that a test wants in it.
+Plan plan_of(const Workload& workload, const Config& config) {
+  Plan plan = plan_kernel(workload, config);
+  const auto begin_with = [&plan](const std::string& statement) {
+    constexpr std::string_view head = "(const rowtune::RowArgs args) {\n";
+    for (std::size_t at = plan.source.find(head); at != std::string::npos; at = plan.source.find(head, at + 1))
+      plan.source.insert(at + head.size(), statement);
+  };
+  switch (fault_of(config.name())) {
+    case Fault::illegal_write:
+      begin_with("  static_cast<volatile char*>(args.output)[1ll << 46] = 1;\n");
+      break;
+    case Fault::endless:
+      begin_with("  for (volatile int forever = 1; forever != 0;) {}\n");
+      break;
+    case Fault::wrong_result:
+      begin_with("  if (blockIdx.x == 0) return;\n");
+      break;
+    case Fault::compile_error:
+      begin_with("  this is no statement;\n");
+      break;
+    case Fault::shared_memory:
+      for (Launch& launch : plan.launches) launch.dynamic_shared = 1 << 24;
+      break;
+    default:
+      break;
+  }
+  return plan;
+}
+
 class CudaKernel : public Kernel {
  public:
-  CudaKernel(std::shared_ptr<Shared> shared, const Config& config)
+  CudaKernel(const std::shared_ptr<Shared>& shared, const Config& config)
+      : CudaKernel(shared, plan_of(shared->workload, config)) {}
+
+  CudaKernel(std::shared_ptr<Shared> shared, const Plan& plan)
       : shared_(std::move(shared)),
-        binary_(shared_->compile(plan_kernel(shared_->workload, config).source)),
-        loaded_(plan_kernel(shared_->workload, config), binary_.cubin, shared_->device),
+        binary_(shared_->compile(plan.source)),
+        loaded_(plan, binary_.cubin, shared_->device),
         workspace_(loaded_.plan().workspace_bytes) {
     if (workspace_.data())
       check(cudaMemsetAsync(workspace_.data(), 0, static_cast<std::size_t>(workspace_.bytes()), shared_->stream),

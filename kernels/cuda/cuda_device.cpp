@@ -68,9 +68,8 @@ DeviceInfo info_of(int index, const std::string& toolchain, const std::string& d
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(int index, DeviceInfo info) : index_(index), info_(std::move(info)) {
-    check(cudaSetDevice(index_), fmt::format("choosing device {}", index_));
-  }
+  /// Touches no GPU before `open`: a program that only compiles takes none of its memory.
+  CudaDevice(int index, DeviceInfo info) : index_(index), info_(std::move(info)) {}
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -176,6 +175,11 @@ std::vector<DeviceInfo> list_cuda_devices() {
     }
   }
   return devices;
+}
+
+std::unique_ptr<Device> open_cuda_compiler(const DeviceInfo& device) {
+  constexpr int no_device = -1;
+  return std::make_unique<CudaDevice>(no_device, device);
 }
 
 std::unique_ptr<Device> open_cuda_device(int index) {

@@ -15,4 +15,7 @@ std::vector<DeviceInfo> list_cuda_devices();
 /// Throws EnvironmentError when it cannot be used.
 std::unique_ptr<Device> open_cuda_device(int index);
 
+/// Compiles for a device that need not be here. Throws EnvironmentError when there is no NVRTC.
+std::unique_ptr<Device> open_cuda_compiler(const DeviceInfo& device);
+
 }  // namespace rowtune::cuda

@@ -41,11 +41,12 @@ int merge_command(const Arguments& arguments) {
   for (const std::string& file : files) {
     const db::MergeCounts counts = database.merge_from(file);
     if (!line.get<bool>("quiet"))
-      print(fmt::format(
-          "{}: {} measurements new, {} there already; {} decisions, {} accuracies, {} baselines, {} runs of "
-          "the stability study\n",
-          file, counts.measurements, counts.measurements_present, counts.decisions, counts.accuracies, counts.baselines,
-          counts.stability_runs));
+      print(
+          fmt::format("{}: {} measurements new, {} there already; {} decisions, {} energies, {} accuracies, {} "
+                      "baselines, {} runs of "
+                      "the stability study\n",
+                      file, counts.measurements, counts.measurements_present, counts.decisions, counts.energies,
+                      counts.accuracies, counts.baselines, counts.stability_runs));
   }
   if (small) {
     const auto dropped = database.prune(line.get<int>("contenders"));

@@ -4,15 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <iterator>
 
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
 #include "tuner/identity.hpp"
 #include "tuner/interrupt.hpp"
-#include "tuner/measure.hpp"
 #include "tuner/plan.hpp"
+#include "tuner/pool.hpp"
 #include "tuner/progress.hpp"
 #include "tuner/shapes.hpp"
 #include "tuner/tune.hpp"
@@ -37,7 +36,7 @@ CommandLine describe() {
       "Times every config of every workload, in turns that are fair to all of them, and records each result "
       "in the\ndatabase as it comes. Configs that the database has are skipped, so a run that was stopped "
       "goes on where it was.");
-  line.add_device("auto (the first usable GPU, else cpu), cpu, or cuda:N");
+  line.add_device("auto (the first usable GPU, else cpu), cpu, cuda:N, a list of those, or cuda:all (a worker a GPU)");
   line.add("Options")("op", po::value<std::string>()->default_value("all")->value_name("OP,OP"),
                       ("operations: all, or some of " + operation_list()).c_str())(
       "dtype", po::value<std::string>()->default_value("all")->value_name("DTYPE,DTYPE"),
@@ -53,14 +52,29 @@ CommandLine describe() {
       "long as it takes, but a minute for quick");
   line.add("Search")("strategy", po::value<std::string>()->default_value("exhaustive")->value_name("NAME"),
                      fmt::format("{}", fmt::join(strategy_names(), ", ")).c_str())(
-      "evaluations", po::value<int>()->value_name("N"), "random: configs per workload at most")(
+      "evaluations", po::value<int>()->value_name("N"), "random and auto: configs per workload at most")(
       "seed", po::value<std::uint64_t>()->default_value(1)->value_name("N"), "of the order in which configs are tried")(
-      "no-final", po::bool_switch(), "no paired final between the best few configs and the base");
+      "no-final", po::bool_switch(), "no paired final between the best few configs and the base")(
+      "objective", po::value<std::string>()->default_value("time")->value_name("WHAT"),
+      "time; energy (joules per launch) or edp (joules x time): then the energy of the finalists is measured too, a "
+      "second each, where NVML has a counter")(
+      "same-unit", po::bool_switch(),
+      "only results of this very device count, not of others of its model; theirs are measured again and replaced");
+  line.add("Workers")("timeout", po::value<std::string>()->default_value("60s")->value_name("TIME"),
+                      "of one config, its buffers included: what takes longer has hung, and its worker is replaced")(
+      "launcher", po::value<std::string>()->value_name("WORDS"),
+      "starts workers through another program that keeps their standard input and output, such as "
+      "\"srun --gpus=1\"")("workers", po::value<int>()->default_value(1)->value_name("N"),
+                           "with --launcher: how many to start for each device, over a shared queue of workloads");
   line.add_database();
   line.add_format();
   line.add_quiet();
   line.add_example("rowtune tune", "every operation on the quick shapes, on the best device here");
   line.add_example("rowtune tune --op softmax --dtype bf16 --shapes 4096x1000,64x50000", "two shapes of your own");
+  line.add_example("rowtune tune --shapes llm --strategy auto --device cuda:all",
+                   "a part of each space, on all GPUs here");
+  line.add_example("rowtune tune --shapes llm --device cuda:0 --launcher \"srun --gpus=1\" --workers 4",
+                   "four workers on the nodes of a Slurm cluster");
   line.add_example("rowtune tune --shapes llm --budget 20m", "a long list under a time limit; run it again to go on");
   return line;
 }
@@ -89,11 +103,41 @@ TuneSettings settings_from(const CommandLine& line, const ShapeSet& shapes) {
     settings.strategy_options.evaluations = line.get<int>("evaluations");
     if (*settings.strategy_options.evaluations < 1)
       throw UsageError("rowtune tune: --evaluations must be at least 1; see: rowtune help tune");
-    if (settings.strategy != "random")
-      throw UsageError("rowtune tune: --evaluations goes with --strategy random only; see: rowtune help tune");
+    if (settings.strategy != "random" && settings.strategy != "auto")
+      throw UsageError("rowtune tune: --evaluations goes with --strategy random or auto; see: rowtune help tune");
   }
   settings.finals = !line.get<bool>("no-final");
+  settings.energy = parse_objective(line.text("objective")) != Objective::time;
+  settings.same_unit = line.get<bool>("same-unit");
   return settings;
+}
+
+std::vector<WorkerSettings> workers_from(const CommandLine& line, std::string* why) {
+  WorkerSettings settings;
+  settings.timeout_seconds = parse_duration(line.text("timeout"));
+  if (line.has("launcher")) settings.launcher = split_words(line.text("launcher"));
+  const int workers = line.get<int>("workers");
+  if (workers < 1) throw UsageError("rowtune tune: --workers must be at least 1; see: rowtune help tune");
+  if (workers > 1 && settings.launcher.empty())
+    throw UsageError("rowtune tune: --workers goes with --launcher, which gives each a device; see: rowtune help tune");
+  std::vector<WorkerSettings> all;
+  for (const std::string& id : device_ids(line.text("device"))) {
+    settings.device = id;
+    if (settings.launcher.empty())  // a device that is not here is refused with this program's own words
+      settings.device = open_device(id, why)->info().id;
+    all.insert(all.end(), static_cast<std::size_t>(workers), settings);
+  }
+  return all;
+}
+
+void add_winners(Winners& winners, Winners more) {
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(winners.rows, more.rows);
+  append(winners.without_winner, more.without_winner);
+  append(winners.failures, more.failures);
+  append(winners.energies, more.energies);
 }
 
 std::string limits_of(const DeviceInfo& device) {
@@ -107,9 +151,10 @@ std::string limits_of(const DeviceInfo& device) {
 }
 
 /// What is about to happen, for whoever waits for it.
-std::string opening_sheet(const Device& device, const std::string& why, const Plan& plan, const TuneSettings& settings,
+std::string opening_sheet(const WorkerGroup& group, const std::string& why, const TuneSettings& settings,
                           const ShapeSet& shapes, const std::string& database) {
-  const DeviceInfo& info = device.info();
+  const DeviceInfo& info = group.devices.front()->info();
+  const Plan& plan = group.plan;
   const auto copies = static_cast<std::size_t>(
       std::count_if(plan.workloads.begin(), plan.workloads.end(),
                     [](const PlannedWorkload& planned) { return planned.workload.op == Operation::copy; }));
@@ -125,7 +170,9 @@ std::string opening_sheet(const Device& device, const std::string& why, const Pl
             ? fmt::format("{}; all of it would take about {}", format_duration(*settings.budget_seconds),
                           format_duration(estimate))
             : fmt::format("about {}, at most {}", format_duration(estimate), format_duration(*settings.budget_seconds));
-  std::string text = fmt::format("rowtune {} tunes on {}: {}\n", rowtune_version(), info.id, info.model);
+  std::vector<std::string> ids;
+  for (const auto& device : group.devices) ids.push_back(device->info().id);
+  std::string text = fmt::format("rowtune {} tunes on {}: {}\n", rowtune_version(), fmt::join(ids, ", "), info.model);
   if (!why.empty()) text += fmt::format("  chosen     {}\n", why);
   text += fmt::format("  limits     {}\n", limits_of(info));
   text += fmt::format("  workloads  {} of {}, and {} copies, their ceilings\n", plan.workloads.size() - copies,
@@ -133,6 +180,8 @@ std::string opening_sheet(const Device& device, const std::string& why, const Pl
   const std::string still =
       missing == plan.configs() ? "all still to measure" : fmt::format("{} still to measure", missing);
   text += fmt::format("  configs    {}, {}; results go to {}\n", plan.configs(), still, database);
+  if (settings.strategy != "exhaustive")
+    text += fmt::format("  strategy   {}: a part of them, see: rowtune help replay\n", settings.strategy);
   text += fmt::format("  time       {}\n", time);
   text += "Ctrl-C ends it cleanly: results are saved as they come, and the same command goes on from there.\n";
   return text;
@@ -150,22 +199,27 @@ int tune_command(const Arguments& arguments) {
   const Format format = parse_format(line.text("format"));
 
   std::string why;
-  const std::unique_ptr<Device> device = open_device(line.text("device"), &why);
-  db::Database database = db::Database::open(line.database(), db::Database::Mode::read_write);
-  const Plan plan = make_plan(workloads, *device, Spaces::of(device->info()), database);
-  if (!quiet) tell(opening_sheet(*device, why, plan, settings, shapes, line.database()));
-
+  std::vector<WorkerGroup> groups = start_workers(workers_from(line, &why));
   TuneReport report;
+  Winners winners;
+  const InterruptGuard interrupt;  // to the end: a late signal must not cost the last words
   {
-    InterruptGuard interrupt;
-    DeviceMeasurer measurer(*device);
+    db::Database database = db::Database::open(line.database(), db::Database::Mode::read_write);
+    for (WorkerGroup& group : groups) {
+      const WorkerDevice& device = *group.devices.front();
+      group.plan = make_plan(workloads, device, Spaces::of(device.info()), database, settings.same_unit);
+      if (!quiet) tell(opening_sheet(group, why, settings, shapes, line.database()));
+    }
     ConsoleProgress progress(quiet, stderr_is_terminal());
-    Tuner tuner(*device, measurer, database, settings, progress, interrupt.requested());
-    report = tuner.run(plan);
+    report = tune_with(groups, line.database(), settings, progress, interrupt.requested());
+    for (const WorkerGroup& group : groups)
+      add_winners(winners, winners_of(group.plan, group.devices.front()->info(), database));
   }
-  const Winners winners = winners_of(plan, device->info(), database);
   if (!quiet) tell(closing_words(report, winners, line.database()));
   if (!winners.rows.empty() || format != Format::table) print(best_sheet(winners.rows, false), format);
+  const Objective objective = parse_objective(line.text("objective"));
+  if (objective != Objective::time && !winners.energies.empty())
+    print(energy_sheet(winners.energies, objective, 1), format);
   if (report.interrupted) return exit_interrupted;
   return winners.without_winner.empty() || report.out_of_budget ? exit_done : exit_failed;
 }

@@ -39,6 +39,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"AbbreviatedFlag", "best --dty f32", 2, {"--dty"}},
                     Refusal{"FlagWithoutValue", "best --op", 2, {"op"}},
                     Refusal{"StrayWord", "tune softmax", 2, {"softmax"}},
+                    Refusal{"UnknownStrategy", "replay --strategy clever", 2, {"clever", "auto"}},
+                    Refusal{"WorkersWithoutLauncher", "tune --workers 2 --device cpu", 2, {"--launcher"}},
+                    Refusal{"UnknownObjective", "tune --objective money", 2, {"money", "energy"}},
                     Refusal{"UnknownCommand", "tuna", 2, {"tuna", "did you mean tune"}},
                     Refusal{"UnknownOperation", "best --op nope --dtype f32 --shape 4x4", 2, {"nope", "rmsnorm"}},
                     Refusal{"UnknownDtype", "tune --dtype f8", 2, {"f8", "bf16"}},
@@ -231,6 +234,20 @@ TEST_F(Cli, EvaluatesTheSampleByLeavingShapesOut) {
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_NE(result.out.find("regret"), std::string::npos) << result.out;
   EXPECT_GT(std::count(result.out.begin(), result.out.end(), '\n'), 10) << result.out;
+}
+
+TEST_F(Cli, VerifyTimesTheWinnersAgainAndCompareSaysHowTwoTunesAgree) {
+  ASSERT_EQ(run(small_tune + " --db a.db --quiet").code, 0);
+  fs::copy_file(folder_ / "a.db", folder_ / "b.db");
+  const Result verified = run("verify --device cpu --regime warm --db a.db --format csv --margin 0.5");
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  EXPECT_NE(verified.out.find("against_stored"), std::string::npos) << verified.out;
+  EXPECT_NE(verified.err.find("2 winners timed again"), std::string::npos) << verified.err;
+  const Result compared = run("compare a.db b.db --format csv --fail-on-regression");
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_NE(compared.err.find("2 of 2 winners of A (100.0 %) are among the ties of B"), std::string::npos)
+      << compared.err;
+  EXPECT_EQ(run("best --objective energy --regime all --db a.db").code, 1) << "a cpu tells no energy";
 }
 
 TEST_F(Cli, SigintEndsCleanlyAndTheNextRunGoesOn) {

@@ -88,6 +88,72 @@ TEST(Local, EndsWhenEverythingFails) {
   EXPECT_LT(rounds, 100);
 }
 
+TEST(Racing, KeepsTheFasterFamiliesAndTriesAllOfTheLast) {
+  const auto configs = valley();
+  const auto order = play(*make_strategy("racing", configs, {}), configs);
+  EXPECT_LT(order.size(), configs.size() / 2);
+  double best = 1e9;
+  for (std::size_t i : order) best = std::min(best, time_in_valley(configs[i]));
+  EXPECT_LT(best, 12);  // of a good family: 10 at its bottom, 14 at least where the bad algorithm is
+}
+
+/// Plays a strategy that adapts: one evaluation, then it is asked again.
+std::vector<std::size_t> play_adapting(Strategy& strategy, const std::vector<Config>& configs, std::size_t base) {
+  std::vector<std::size_t> order{base};
+  strategy.report(base, time_in_valley(configs[base]));
+  for (auto batch = strategy.propose(); !batch.empty(); batch = strategy.propose()) {
+    order.push_back(batch.front());
+    strategy.report(batch.front(), time_in_valley(configs[batch.front()]));
+  }
+  return order;
+}
+
+TEST(Auto, WithoutHintsEndsWithinThirtyPercentAndIsCloseToTheBest) {
+  const auto configs = valley();
+  const auto strategy = make_strategy("auto", configs, {});
+  const auto order = play_adapting(*strategy, configs, 0);
+  EXPECT_EQ(std::set(order.begin(), order.end()).size(), order.size()) << "something was tried twice";
+  EXPECT_LE(order.size(), configs.size() * 3 / 10);
+  double best = 1e9;
+  for (std::size_t i : order) best = std::min(best, time_in_valley(configs[i]));
+  EXPECT_LT(best, 13);
+}
+
+TEST(Auto, HintsOfAnAlikeWorkloadLeadToTheBestWithinFifteenPercent) {
+  const auto configs = valley();
+  const auto strategy = make_strategy("auto", configs, {});
+  std::vector<Hint> hints;
+  for (const Config& config : configs) hints.push_back({config, std::log(time_in_valley(config) / 10), 0.5});
+  strategy->heed(hints);
+  const auto order = play_adapting(*strategy, configs, 0);
+  EXPECT_LE(order.size(), configs.size() * 15 / 100);
+  double best = 1e9;
+  for (std::size_t i : order) best = std::min(best, time_in_valley(configs[i]));
+  EXPECT_LE(best, 10 * 1.11);  // at most one step off
+}
+
+TEST(Auto, LeavesOutWhatMayNotBeChosenAndWhatWasKnownBefore) {
+  const auto configs = valley();
+  StrategyOptions options;
+  for (const Config& config : configs) options.eligible.push_back(config.algorithm == "good");
+  const auto strategy = make_strategy("auto", configs, options);
+  strategy->report(130, 11.0);
+  const auto order = play_adapting(*strategy, configs, 125);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    EXPECT_EQ(configs[order[i]].algorithm, "good");
+    EXPECT_NE(order[i], 130u);
+  }
+}
+
+TEST(Auto, EndsWhenEverythingFails) {
+  const auto configs = valley();
+  const auto strategy = make_strategy("auto", configs, {});
+  std::size_t evaluations = 0;
+  for (auto batch = strategy->propose(); !batch.empty(); batch = strategy->propose(), ++evaluations)
+    strategy->report(batch.front(), std::nullopt);
+  EXPECT_LE(evaluations, configs.size() * 3 / 10);
+}
+
 TEST(Strategies, UnknownNameListsThem) {
   try {
     make_strategy("clever", {}, {});

@@ -109,6 +109,56 @@ TEST_F(Tune, AnotherKernelSourceIsMeasuredAnew) {
   EXPECT_EQ(winners(), (std::vector<std::string>{"copy fast.b32.v1", "softmax fast.b32.v1"}));
 }
 
+TEST_F(Tune, AnotherUnitOfTheModelPoolsUnlessTheSameIsWanted) {
+  device_.edit().uuid = "unit-1";
+  DeviceMeasurer first(device_, [this] { return device_.clock; });
+  const auto tune_on = [&](DeviceMeasurer& measurer) {
+    device_.loaded.clear();
+    Tuner tuner(device_, measurer, *database_, settings_, observer_, stop_, [this] { return device_.clock; });
+    return tuner.run(make_plan({softmax_}, device_, fake_spaces(), *database_, settings_.same_unit));
+  };
+  tune_on(first);
+  device_.edit().uuid = "unit-2";
+  DeviceMeasurer second(device_, [this] { return device_.clock; });
+  EXPECT_EQ(tune_on(second).measured, 0u);
+  settings_.same_unit = true;
+  EXPECT_EQ(tune_on(second).measured, 2 * space_size);
+  EXPECT_EQ(database_->measurement_count(), static_cast<std::int64_t>(2 * space_size)) << "replaced, not added";
+  for (const auto& m : database_->measurements(key_of(device_, softmax_))) EXPECT_EQ(m.provenance.uuid, "unit-2");
+  EXPECT_EQ(tune_on(second).measured, 0u);
+}
+
+TEST_F(Tune, AutoMeasuresAPartAndHeedsWhatTheDatabaseKnows) {
+  settings_.strategy = "auto";
+  const TuneReport report = tune({softmax_});
+  EXPECT_LT(report.measured, space_size);
+  EXPECT_EQ(report.left, 0u);
+  EXPECT_EQ(observer_.last.done, observer_.last.total);
+  Workload alike = softmax_;
+  alike.shape = Shape::of(64, 128);
+  const TuneReport next = tune({alike});
+  EXPECT_LE(next.measured, report.measured);
+  EXPECT_EQ(tune({softmax_, alike}).measured, 0u) << "a strategy that ended stays ended";
+}
+
+TEST_F(Tune, TwoTunersShareAQueueAndPoolTheirResults) {
+  settings_.workers = 2;
+  const auto queue = std::make_shared<WorkQueue>(4);
+  const Plan plan = make_plan({softmax_, rmsnorm_}, device_, fake_spaces(), *database_);
+  ASSERT_EQ(plan.workloads.size(), 4u);
+  ASSERT_EQ(queue->take(0, this), WorkQueue::Taken::unchanged);  // as if another had it
+  Tuner tuner(
+      device_, measurer_, *database_, settings_, observer_, stop_, [this] { return device_.clock; }, queue);
+  EXPECT_EQ(tuner.run(plan).measured, 3 * space_size);
+  queue->give_back(0, false);
+  FakeDevice other;
+  DeviceMeasurer measurer(other, [&other] { return other.clock; });
+  Tuner second(
+      other, measurer, *database_, settings_, observer_, stop_, [&other] { return other.clock; }, queue);
+  EXPECT_EQ(second.run(plan).measured, space_size);
+  EXPECT_TRUE(queue->all_finished());
+}
+
 TEST_F(Tune, FailuresAreRecordedAndTheRestGoesOn) {
   device_.failures = {{"fast.b64.v2", Outcome::wrong_result}, {"fast.b32.v1", Outcome::compile_error}};
   const TuneReport report = tune({softmax_});

@@ -1,0 +1,14 @@
+#pragma once
+// The worker's side of the line protocol (protocol.hpp): measures on one device until its input closes.
+
+#include <string>
+
+#include "kernels/device.hpp"
+
+namespace rowtune {
+
+/// Answers requests until standard input closes. What anything else prints to standard output goes to standard error:
+/// the protocol has it for itself. Returns an exit code.
+int serve_as_worker(const std::string& device);
+
+}  // namespace rowtune
