@@ -163,7 +163,8 @@ SQLite::Database open_checked(const std::string& path, Database::Mode mode, cons
   }
   {
     // A newer file must stay as it is, so look before a connection that writes can fold its log.
-    SQLite::Database probe(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, settings.busy_timeout_ms);
+    SQLite::Database probe(uri_of(path, "?mode=rwc"), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_URI,
+                           settings.busy_timeout_ms);
     sqlite3_db_config(probe.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_in_use(path), nullptr);
     check_version(probe, path, mode, list.back().version);
   }
@@ -194,6 +195,10 @@ bool allows_write_ahead_log(long filesystem_type) {
 SQLite::Database open_connection(const std::string& path, Database::Mode mode, const Settings& settings,
                                  const std::vector<Migration>& list) {
   return guarded(path, "opening", [&] { return open_checked(path, mode, settings, list); });
+}
+
+void throw_unknown_word(const std::string& path, const UsageError& error) {
+  refuse(path, fmt::format("holds an {}: it is damaged, or was written by a newer rowtune", error.what()));
 }
 
 void throw_environment_error(const std::string& path, const std::string& doing, const SQLite::Exception& error,

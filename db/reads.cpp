@@ -94,13 +94,18 @@ void bind_query(SQLite::Statement& statement, const BestQuery& query) {
 }
 
 Workload BestRow::workload() const {
-  Workload w;
-  w.op = parse_operation(op);
-  w.dtype = parse_dtype(dtype);
-  w.shape = {rows, cols, ld, off};
-  w.regime = parse_regime(regime);
-  w.options = parse_options(options);
-  return w;
+  try {
+    Workload w;
+    w.op = parse_operation(op);
+    w.dtype = parse_dtype(dtype);
+    w.shape = parse_shape(fmt::format("{}x{}:ld={}:off={}", rows, cols, ld, off));
+    w.regime = parse_regime(regime);
+    w.options = parse_options(options);
+    return w;
+  } catch (const UsageError& error) {
+    throw EnvironmentError(
+        fmt::format("the database holds an {}: it is damaged, or was written by a newer rowtune", error.what()));
+  }
 }
 
 std::vector<std::string> Database::recorded_configs(const MeasurementKey& key,

@@ -217,7 +217,11 @@ void drop_views(SQLite::Database& db) {
   SQLite::Statement query(db, "SELECT name FROM sqlite_schema WHERE type = 'view'");
   while (query.executeStep()) names.push_back(query.getColumn(0).getString());
   query.reset();
-  for (const auto& name : names) db.exec(fmt::format("DROP VIEW \"{}\"", name));
+  for (const auto& name : names) {
+    std::string quoted;
+    for (const char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    db.exec(fmt::format("DROP VIEW \"{}\"", quoted));
+  }
 }
 
 }  // namespace rowtune::db

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "kernels/errors.hpp"
+
 namespace rowtune::db {
 
 /// BEGIN IMMEDIATE ... COMMIT. Immediate, because a transaction that starts as a reader and then writes is refused at
@@ -68,13 +70,18 @@ inline void bind_optional(SQLite::Statement& statement, const char* name, const 
 [[noreturn]] void throw_environment_error(const std::string& path, const std::string& doing,
                                           const SQLite::Exception& error, const std::string& saved = {});
 
-/// Runs `body` and translates what SQLite throws.
+/// For a file that holds a word which is none of rowtune's.
+[[noreturn]] void throw_unknown_word(const std::string& path, const UsageError& error);
+
+/// Runs `body` and translates what SQLite throws, and what the parsers say about words in the file.
 template <class Body>
 decltype(auto) guarded(const std::string& path, const char* doing, Body&& body) {
   try {
     return body();
   } catch (const SQLite::Exception& error) {
     throw_environment_error(path, doing, error);
+  } catch (const UsageError& error) {
+    throw_unknown_word(path, error);
   }
 }
 

@@ -8,8 +8,6 @@
 
 namespace rowtune {
 
-std::string to_string(DeviceKind kind) { return kind == DeviceKind::cpu ? "cpu" : "cuda"; }
-
 std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> devices = cuda::list_cuda_devices();
   devices.push_back(cpu_device_info());

@@ -39,6 +39,8 @@ void for_each_point(const std::string& algorithm, const std::vector<Axis>& axes,
 
 }  // namespace
 
+std::string to_string(DeviceKind kind) { return kind == DeviceKind::cpu ? "cpu" : "cuda"; }
+
 const std::vector<Algorithm>& algorithms_of(DeviceKind kind) {
   static const std::vector<Algorithm> cpu = cpu_algorithms();
   static const std::vector<Algorithm> cuda = cuda_algorithms();

@@ -200,9 +200,15 @@ int inputs_of(Operation op) { return op == Operation::fused_add_rmsnorm ? 2 : 1;
 int outputs_of(Operation op) { return op == Operation::fused_add_rmsnorm ? 2 : 1; }
 
 std::int64_t bytes_moved(const Workload& w) {
-  const std::int64_t elements = w.shape.rows * w.shape.cols * (inputs_of(w.op) + outputs_of(w.op));
-  const std::int64_t weights = w.shape.rows == 0 ? 0 : w.shape.cols * (int(w.options.weight) + int(w.options.bias));
-  return (elements + weights) * size_of(w.dtype);
+  const std::int64_t tensors = inputs_of(w.op) + outputs_of(w.op);
+  const std::int64_t weights = w.shape.rows == 0 ? 0 : int(w.options.weight) + int(w.options.bias);
+  // Every shape is legal, and the largest have more bytes than can be counted.
+  std::int64_t vectors = 0, elements = 0, bytes = 0;
+  if (__builtin_mul_overflow(w.shape.rows, tensors, &vectors) || __builtin_add_overflow(vectors, weights, &vectors) ||
+      __builtin_mul_overflow(vectors, w.shape.cols, &elements) ||
+      __builtin_mul_overflow(elements, size_of(w.dtype), &bytes))
+    return std::numeric_limits<std::int64_t>::max();
+  return bytes;
 }
 
 Workload ceiling_of(const Workload& w) {

@@ -14,7 +14,12 @@ namespace rowtune::stability {
 namespace {
 
 using nlohmann::json;
-constexpr std::size_t most_elements = std::size_t{1} << 26;
+
+/// How much a file may still spell out: a few bytes of JSON can ask for any number of elements.
+struct Room {
+  std::size_t inputs = std::size_t{1} << 26;
+  std::size_t outputs = std::size_t{1} << 24;
+};
 
 /// A number as text: a string, or a JSON number as it was written for people who leave the quotes out.
 std::string text_of(const json& value) {
@@ -23,21 +28,27 @@ std::string text_of(const json& value) {
   throw UsageError(fmt::format("{} is not a number in quotes", value.dump()));
 }
 
-/// [[value, count]...] spelled out `repeat` times.
+/// [[value, count]...] spelled out; `room` is what is left for it.
 template <class Convert>
-auto expand(const json& list, std::size_t repeat, Convert convert) {
+auto expand(const json& list, std::size_t room, Convert convert) {
   std::vector<decltype(convert(std::string()))> values;
   if (!list.is_array()) throw UsageError("it must be a list of [value, count]");
-  for (std::size_t round = 0; round < repeat; ++round)
-    for (const json& pair : list) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_unsigned())
-        throw UsageError(fmt::format("{} is not [value, count]", pair.dump()));
-      const std::size_t count = pair[1].get<std::size_t>();
-      if (count > most_elements || values.size() + count > most_elements)
-        throw UsageError(fmt::format("more than {} elements", most_elements));
-      values.insert(values.end(), count, convert(text_of(pair[0])));
-    }
+  for (const json& pair : list) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_unsigned())
+      throw UsageError(fmt::format("{} is not [value, count]", pair.dump()));
+    const std::size_t count = pair[1].get<std::size_t>();
+    if (count > room - values.size()) throw UsageError(fmt::format("more elements than the {} left", room));
+    values.insert(values.end(), count, convert(text_of(pair[0])));
+  }
   return values;
+}
+
+/// Appends the values again until there are `total`, a multiple of their number.
+template <class T>
+void repeat_until(std::vector<T>& values, std::size_t total) {
+  const std::size_t once = values.size();
+  values.reserve(total);
+  while (values.size() < total) values.push_back(values[values.size() - once]);
 }
 
 Expected expected_of(const std::string& text) { return {decimal_to_long_double(text), rounding_of_decimal(text)}; }
@@ -54,7 +65,7 @@ auto field(const json& object, const char* name, F f) {
   }
 }
 
-KnownCase parse_case(const json& object) {
+KnownCase parse_case(const json& object, Room& room) {
   const auto as_string = [](const json& v) { return v.get<std::string>(); };
   KnownCase known;
   known.op = field(object, "op", as_string);
@@ -65,10 +76,14 @@ KnownCase parse_case(const json& object) {
   known.dtype = field(object, "dtype", [&](const json& v) { return parse_study_dtype(as_string(v)); });
   std::size_t repeat = 1;
   if (object.contains("repeat")) repeat = field(object, "repeat", [](const json& v) { return v.get<std::size_t>(); });
-  if (repeat < 1 || repeat > most_elements) throw UsageError("'repeat' must be at least 1");
+  if (repeat < 1) throw UsageError("'repeat' must be at least 1");
   const auto to_dtype = [&](const std::string& text) { return decimal_to(known.dtype, text); };
-  known.input = field(object, "input", [&](const json& v) { return expand(v, repeat, to_dtype); });
+  known.input = field(object, "input", [&](const json& v) { return expand(v, room.inputs, to_dtype); });
   if (known.input.empty()) throw UsageError("'input' is empty");
+  if (repeat > room.inputs / known.input.size())
+    throw UsageError(fmt::format("'repeat': more elements than the {} left", room.inputs));
+  repeat_until(known.input, repeat * known.input.size());
+  room.inputs -= known.input.size();
   if (object.contains("eps"))
     known.eps = field(object, "eps", [](const json& v) { return decimal_to_long_double(text_of(v)); });
   if (object.contains("tol"))
@@ -78,13 +93,14 @@ KnownCase parse_case(const json& object) {
     if (!expect.is_object() || expect.empty()) throw UsageError("it must name what is expected");
     for (const auto& [name, value] : expect.items()) {
       if (name == "output") {
-        known.output = expand(value, 1, expected_of);
-        // A pattern may be spelled once for a repeated input.
-        const std::vector<Expected> once = known.output;
-        while (!once.empty() && known.output.size() < known.input.size())
-          known.output.insert(known.output.end(), once.begin(), once.end());
-        if (known.output.size() != known.input.size())
-          throw UsageError(fmt::format("'output' has {} values and the input {}", once.size(), known.input.size()));
+        known.output = expand(value, room.outputs, expected_of);
+        const std::size_t once = known.output.size();
+        if (once == 0 || known.input.size() % once != 0)
+          throw UsageError(fmt::format("'output' has {} values and the input {}", once, known.input.size()));
+        if (known.input.size() > room.outputs)
+          throw UsageError(fmt::format("'output': more elements than the {} left", room.outputs));
+        repeat_until(known.output, known.input.size());  // a pattern may be spelled once for a repeated input
+        room.outputs -= known.output.size();
       } else if (name == "mean" || name == "var_pop" || name == "var_sample" || name == "logsumexp") {
         known.expected[name] = expected_of(text_of(value));
       } else {
@@ -101,19 +117,25 @@ KnownCase parse_case(const json& object) {
 std::vector<KnownCase> parse_cases(std::string_view text, const std::string& source) {
   json list;
   try {
-    list = json::parse(text);
+    list = json::parse(text, [](int depth, json::parse_event_t, const json&) {
+      if (depth > 16) throw UsageError("nested deeper than any list of cases");
+      return true;
+    });
+  } catch (const UsageError& e) {
+    throw EnvironmentError(fmt::format("{}: {}", source, e.what()));
   } catch (const json::exception& e) {
     throw EnvironmentError(fmt::format("{}: not JSON: {}", source, e.what()));
   }
   if (!list.is_array())
     throw EnvironmentError(fmt::format("{}: the file must hold a JSON list of cases [{{...}}, ...]", source));
   std::vector<KnownCase> cases;
+  Room room;
   for (std::size_t i = 0; i < list.size(); ++i) {
     std::string id = fmt::format("number {}", i + 1);
     try {
       if (!list[i].is_object()) throw UsageError("it must be an object {...}");
       id = field(list[i], "id", [](const json& v) { return v.get<std::string>(); });
-      cases.push_back(parse_case(list[i]));
+      cases.push_back(parse_case(list[i], room));
       cases.back().id = id;
     } catch (const std::exception& e) {
       throw EnvironmentError(fmt::format("{}: case {}: {}", source, id, e.what()));

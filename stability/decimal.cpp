@@ -26,6 +26,10 @@ struct Decimal {
   std::optional<long double> special;
 };
 
+/// Further digits only say on which side of a boundary a number lies: no boundary of a long double has more than
+/// 11,515.
+constexpr std::size_t most_digits = 12'000;
+
 std::optional<Decimal> parse(std::string_view text) {
   Decimal d;
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) {
@@ -38,20 +42,29 @@ std::optional<Decimal> parse(std::string_view text) {
   if (lower == "inf" || lower == "infinity") d.special = std::numeric_limits<long double>::infinity();
   if (d.special) return d;
   std::size_t at = 0;
-  bool point = false, any = false;
+  bool point = false, any = false, beyond = false;
   for (; at < text.size(); ++at) {
     const char c = text[at];
     if (c == '.' && !point) {
       point = true;
     } else if (c >= '0' && c <= '9') {
       any = true;
-      if (!(c == '0' && d.digits.empty())) d.digits += c;
       if (point) --d.exponent;
+      if (d.digits.size() == most_digits) {
+        beyond = beyond || c != '0';
+        ++d.exponent;
+      } else if (!(c == '0' && d.digits.empty())) {
+        d.digits += c;
+      }
     } else {
       break;
     }
   }
   if (!any) return std::nullopt;
+  if (beyond) {
+    d.digits += '1';
+    --d.exponent;
+  }
   if (at == text.size()) return d;
   if (text[at] != 'e' && text[at] != 'E') return std::nullopt;
   ++at;

@@ -214,7 +214,10 @@ std::string to_json(const DispatchTables& all) {
 DispatchTables parse_dispatch(const std::string& json, const std::string& source) {
   Json document;
   try {
-    document = Json::parse(json);
+    document = Json::parse(json, [&](int depth, Json::parse_event_t, const Json&) {
+      if (depth > 16) Node::complain(source, "it is nested deeper than any dispatch table");
+      return true;
+    });
   } catch (const Json::parse_error& error) {
     Node::complain(source, fmt::format("not JSON, or cut short, at byte {} of {}", error.byte, json.size()));
   }

@@ -206,6 +206,29 @@ TEST_F(OpenTest, NamesWithSpecialCharactersWork) {
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
+TEST_F(OpenTest, WordsThatAreNotOursAreAnErrorOfTheFile) {
+  make_ours();
+  execute("UPDATE measurement SET outcome = 'vanished', time_us = NULL");
+  execute("UPDATE workload SET op = 'transpose'");
+  const auto expect = [&](const char* word, auto read) {
+    try {
+      read();
+      ADD_FAILURE() << "took " << word;
+    } catch (const EnvironmentError& error) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("newer rowtune"), std::string::npos) << error.what();
+    }
+  };
+  const auto db = open(Mode::read_only);
+  const auto rows = db.leaderboard({});
+  ASSERT_EQ(rows.size(), 1u);
+  expect("unknown operation 'transpose'", [&] { rows[0].workload(); });
+  execute("UPDATE workload SET op = 'softmax', cols = -1");
+  expect("'-1'", [&] { open(Mode::read_only).leaderboard({}).at(0).workload(); });
+  execute("UPDATE workload SET cols = 1000");
+  expect("unknown outcome 'vanished'", [&] { db.measurements(key_of(softmax())); });
+}
+
 TEST_F(OpenTest, FullDiskSaysWhatWasSaved) {
   open();
   const auto pages = std::filesystem::file_size(path) / 4096;

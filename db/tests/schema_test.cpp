@@ -68,6 +68,13 @@ TEST_F(MigrationTest, AFailingMigrationLeavesTheVersionBeforeIt) {
   EXPECT_EQ(count(path, "best"), 1);
 }
 
+TEST_F(MigrationTest, ViewsOfAnyNameGiveWayToAMigration) {
+  open();
+  SQLite::Database(path, SQLite::OPEN_READWRITE).exec(R"(CREATE VIEW "a ""b"" 'c'" AS SELECT * FROM sample)");
+  open_connection(path, Database::Mode::read_write, {}, two_more(false));
+  EXPECT_EQ(version_of(path), newest_schema() + 2);
+}
+
 TEST_F(MigrationTest, AMigrationRunsOnce) {
   open();
   int runs = 0;

@@ -44,12 +44,18 @@ class CpuBench final : public Bench {
  public:
   CpuBench(const Workload& workload, const DeviceInfo& info)
       : workload_(workload), info_(info), launches_(launches_for(workload)) {
+    const std::int64_t there = available_memory();
+    const auto refuse = [&](const std::string& needed) {
+      throw ConfigFailure(Outcome::out_of_memory, fmt::format("{} needs {} MiB of memory and {} MiB are available",
+                                                              to_string(workload), needed, there / mib));
+    };
+    // First what has more elements than there are bytes: its bytes may be too many to count.
+    if (workload.shape.rows > there / std::max<std::int64_t>(1, workload.shape.ld))
+      refuse(fmt::format("more than {}", there / mib));
     const std::int64_t count = slots_for(workload, info);
     const std::int64_t slots = count + 1;  // one more holds pristine inputs
     const std::int64_t needed = slots * slot_bytes(workload) + 16 * workload.shape.rows * workload.shape.cols;
-    if (const std::int64_t there = available_memory(); needed > there / 10 * 9)
-      throw ConfigFailure(Outcome::out_of_memory, fmt::format("{} needs {} MiB of memory and {} MiB are available",
-                                                              to_string(workload), needed / mib, there / mib));
+    if (needed > there / 10 * 9) refuse(fmt::format("{}", needed / mib));
     pristine_.emplace(workload);
     fill_with_test_data(*pristine_, workload, info.units);
     slots_.reserve(static_cast<std::size_t>(count));

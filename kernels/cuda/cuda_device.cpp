@@ -97,6 +97,10 @@ class CudaDevice : public Device {
 
   std::unique_ptr<Bench> open(const Workload& workload) override {
     check(cudaSetDevice(index_), fmt::format("choosing device {}", index_));
+    // What has more elements than there are bytes: its bytes may be too many to count.
+    if (workload.shape.rows > info_.memory_bytes / std::max<std::int64_t>(1, workload.shape.ld))
+      throw ConfigFailure(Outcome::out_of_memory, fmt::format("{} needs more than the {} MiB of {}",
+                                                              to_string(workload), info_.memory_bytes >> 20, info_.id));
     return make_bench(workload, info_, [this](const std::string& source) { return compile(source); });
   }
 

@@ -143,8 +143,24 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{
             "length",
             R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 2]], "expect": {"output": [["1", 3]]}}])",
-            "3 values"}),
+            "3 values"},
+        Malformed{"repeated",
+                  R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 2]], "repeat": 99999999999}])",
+                  "elements"},
+        Malformed{"nothing_repeated",
+                  R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 0]], "repeat": 99999999999}])",
+                  "empty"},
+        Malformed{
+            "many_outputs",
+            R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 16777217]], "expect": {"output": [["1", 1]]}}])",
+            "elements"},
+        Malformed{"nested", "[[[[[[[[[[[[[[[[[[[[[[[[", "nested"}),
     [](const auto& row) { return row.param.name; });
+
+TEST(Cases, NestingDoesNotEatTheStack) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THROW(parse_cases(deep, "deep"), EnvironmentError);
+}
 
 TEST(Cases, AMissingFileIsAnEnvironmentError) { EXPECT_THROW(read_cases("/nonexistent/c.json"), EnvironmentError); }
 

@@ -35,6 +35,15 @@ TEST(Decimal, SurvivesWhatOverflowsOrUnderflowsAParser) {
   EXPECT_EQ(decimal_to(Dtype::f16, "5.960464477539063e-8"), 0x1p-24);
 }
 
+TEST(Decimal, DigitsBeyondEveryBoundaryDecideOnWhichSideANumberLies) {
+  const std::string half_way = "1.00048828125" + std::string(20'000, '0');  // of two f16 numbers
+  EXPECT_EQ(decimal_to(Dtype::f16, half_way), 1);
+  EXPECT_EQ(decimal_to(Dtype::f16, half_way + "1"), 1 + 0x1p-10);
+  EXPECT_EQ(decimal_to(Dtype::f64, std::string(200'000, '3') + "e-199999"), 10.0 / 3);
+  EXPECT_EQ(decimal_to(Dtype::f64, "0." + std::string(100'000, '0') + "25e100000"), 0.25);
+  EXPECT_EQ(decimal_to(Dtype::f32, std::string(10'000'000, '9')), infinity) << "and takes no hours";
+}
+
 TEST(Decimal, ReadsAllSpellings) {
   EXPECT_EQ(decimal_to(Dtype::f64, "+.5"), 0.5);
   EXPECT_EQ(decimal_to(Dtype::f64, "007."), 7);

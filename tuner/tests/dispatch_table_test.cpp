@@ -242,6 +242,11 @@ TEST(DispatchJsonTest, OtherJsonIsRefused) {
     EXPECT_THROW(parse_dispatch(json, "other"), EnvironmentError) << json;
 }
 
+TEST(DispatchJsonTest, NestingDoesNotEatTheStack) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THROW(parse_dispatch(deep, "deep"), EnvironmentError);
+}
+
 class WriteTest : public ::testing::Test {
  protected:
   WriteTest() {

@@ -120,5 +120,11 @@ TEST_F(ShapesFile, EmptyFileAndDirectoryAreRefused) {
   EXPECT_THROW(ShapeSet::parse("/"), std::exception);
 }
 
+TEST(Shapes, TheLargestHasMoreBytesThanCanBeCounted) {
+  for (const Operation op : all_operations())
+    EXPECT_EQ(bytes_moved(Workload::of(op, Dtype::f32, parse_shape("2147483647x2147483647"))), INT64_MAX);
+  EXPECT_EQ(bytes_moved(Workload::of(Operation::layernorm, Dtype::bf16, Shape::of(3, 5))), (3 * 5 * 2 + 2 * 5) * 2);
+}
+
 }  // namespace
 }  // namespace rowtune
