@@ -68,7 +68,11 @@ FAULTS = [
           "  if (mask.whole) {\n    store_vector<T, V, H>(p, v);",
           "  if (mask.whole || mask.first >= 0) {\n    if (mask.first < mask.cols) store_vector<T, V, H>(p, v);"),
     Fault("a neighbour's elements are not dropped", "rows.cuh",
-          "      if (!mask.valid(j)) set_element(v, j, element_bits(neutral, j));", "      (void)neutral;"),
+          "push_element(v, mask.valid(j) ? bits : neutral);", "push_element(v, bits);"),
+    Fault("the elements of a ragged vector come out turned round by one", "rows.cuh",
+          "    const unsigned neutral = element_bits(filled_vector<typename K::Element, K::vector, F>(), 0);\n",
+          "    const unsigned neutral = element_bits(filled_vector<typename K::Element, K::vector, F>(), 0);\n"
+          "    push_element(v, element_bits(v, 0));\n"),
     Fault("a whole vector is read past the end of the tensor", "rows.cuh",
           "mask.first + V <= overhang.high", "mask.first < overhang.high"),
     Fault("padded elements are counted", "rows.cuh", "return high > low ? static_cast<int>(high - low) : 0;",
