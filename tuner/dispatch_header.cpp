@@ -145,7 +145,8 @@ std::string tuned(const std::vector<const DispatchTable*>& tables) {
 std::string to_header(const DispatchTables& all) {
   std::map<std::pair<Operation, Dtype>, std::vector<const DispatchTable*>> groups;
   for (const auto& t : all.tables) {
-    if (!is_cuda(t.device_limits)) continue;
+    if (!is_cuda(t.device_limits) || gives_row_results(t.op))
+      continue;  // the launchers write tensors, not results of rows
     auto& group = groups[{t.op, t.dtype}];
     const auto same_code = [&](const DispatchTable* other) {
       return other->options.weight == t.options.weight && other->options.bias == t.options.bias;
@@ -166,7 +167,8 @@ std::string to_header(const DispatchTables& all) {
       "//\n"
       "// Kernel: family, block, rows per warp, vector, split, vectors a thread, ragged, packed, async, batch, hint, "
       "exp,\n"
-      "// variance, min_blocks, resident_blocks, early (rowtune/dispatch/geometry.cuh). Entry: cols, rows, alignment in "
+      "// variance, min_blocks, resident_blocks, early (rowtune/dispatch/geometry.cuh). Entry: cols, rows, alignment "
+      "in "
       "bytes,\n"
       "// kernel, microseconds. Region: up to these cols and rows, kernel (-1: the base).\n"
       "#pragma once\n\n#include \"rowtune/dispatch/tuned.cuh\"\n\nnamespace rowtune {\nnamespace dispatch {\n\n";

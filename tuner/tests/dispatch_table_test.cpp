@@ -449,6 +449,13 @@ TEST(HeaderTest, AHostileModelNameStaysInItsString) {
   }
 }
 
+TEST(HeaderTest, TablesOfOperationsThatGiveResultsOfRowsAreLeftOut) {
+  auto tables = dispatch_tables(three_workloads());
+  ASSERT_NE(to_header(tables).find("struct Tuned<Operation::"), std::string::npos);
+  for (auto& table : tables.tables) table.op = Operation::argmax_logsumexp;
+  EXPECT_EQ(to_header(tables).find("struct Tuned<"), std::string::npos) << "there is no launcher for them";
+}
+
 TEST(HeaderTest, TablesOfOtherDevicesThanGpusAreLeftOut) {
   EXPECT_EQ(to_header(example()).find("struct Tuned"), std::string::npos);
 }
