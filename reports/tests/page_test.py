@@ -261,15 +261,18 @@ class PageTest(unittest.TestCase):
 
     def test_two_thousand_workloads_open_in_under_two_seconds(self):
         times, busy = [], []
-        self.browser.call("Performance.enable", timeDomain="threadTicks")
-        for _ in range(3):
-            before = self.browser.task_seconds()
-            self.open("large")
-            times.append(self.browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd"))
-            busy.append(1000 * (self.browser.task_seconds() - before))
+        for _ in range(3):  # a browser of its own each: processor time is then that of this page alone
+            browser = Browser(PROGRAM)
+            browser.call("Performance.enable", timeDomain="threadTicks")
+            browser.open((FOLDER / "large.html").as_uri())
+            times.append(browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd"))
+            busy.append(1000 * browser.task_seconds())
+            browser.close()
+        self.open("large")
         self.assertEqual(self.browser.run("page.workloads.length"), 2000)
         self.assertEqual(self.browser.run("page.configs.length"), 80000)
         print(f"2,000 workloads, 80,000 configs: {min(times):.0f} ms to the load event, {min(busy):.0f} ms of processor time")
+        self.assertGreater(min(busy), 50, "that is no measurement")
         self.assertLess(min(busy), 2000)
         if os.getloadavg()[0] <= os.cpu_count():  # a clock on the wall says nothing of a page on a crowded machine
             self.assertLess(min(times), 2000)
