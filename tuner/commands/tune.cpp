@@ -150,6 +150,17 @@ std::string limits_of(const DeviceInfo& device) {
   return text;
 }
 
+/// Configs that the strategy will measure, about.
+std::size_t expected_of(const Plan& plan, const TuneSettings& settings) {
+  std::size_t sum = 0;
+  for (const PlannedWorkload& planned : plan.workloads) {
+    const std::size_t expected =
+        make_strategy(settings.strategy, planned.configs, settings.strategy_options)->expected();
+    sum += std::min(planned.missing(), expected - std::min(expected, planned.recorded.size()));
+  }
+  return sum;
+}
+
 /// What is about to happen, for whoever waits for it.
 std::string opening_sheet(const WorkerGroup& group, const std::string& why, const TuneSettings& settings,
                           const ShapeSet& shapes, const std::string& database) {
@@ -158,11 +169,12 @@ std::string opening_sheet(const WorkerGroup& group, const std::string& why, cons
   const auto copies = static_cast<std::size_t>(
       std::count_if(plan.workloads.begin(), plan.workloads.end(),
                     [](const PlannedWorkload& planned) { return planned.workload.op == Operation::copy; }));
-  const std::size_t missing = plan.missing();
+  const std::size_t missing = expected_of(plan, settings);
   // A config takes what its samples take, a tenth of a second or so; a workload, its buffers and its final besides.
   const double each = info.kind == DeviceKind::cuda ? 0.06 : 0.12;
   const double estimate =
-      each * static_cast<double>(missing) + (missing > 0 ? 1.0 * static_cast<double>(plan.workloads.size()) : 0);
+      (each * static_cast<double>(missing) + (missing > 0 ? 1.0 * static_cast<double>(plan.workloads.size()) : 0)) /
+      static_cast<double>(group.devices.size());
   std::string time = fmt::format("about {}", format_duration(estimate));
   if (settings.budget_seconds)
     time =
@@ -178,10 +190,10 @@ std::string opening_sheet(const WorkerGroup& group, const std::string& why, cons
   text += fmt::format("  workloads  {} of {}, and {} copies, their ceilings\n", plan.workloads.size() - copies,
                       shapes.description(), copies);
   const std::string still =
-      missing == plan.configs() ? "all still to measure" : fmt::format("{} still to measure", missing);
+      plan.missing() == plan.configs() ? "all still to measure" : fmt::format("{} still to measure", plan.missing());
   text += fmt::format("  configs    {}, {}; results go to {}\n", plan.configs(), still, database);
   if (settings.strategy != "exhaustive")
-    text += fmt::format("  strategy   {}: a part of them, see: rowtune help replay\n", settings.strategy);
+    text += fmt::format("  strategy   {}: about {} of them\n", settings.strategy, missing);
   text += fmt::format("  time       {}\n", time);
   text += "Ctrl-C ends it cleanly: results are saved as they come, and the same command goes on from there.\n";
   return text;
