@@ -165,7 +165,7 @@ MergeCounts Database::merge_from(const std::string& other) {
     throw UsageError(fmt::format("merge: '{}' is the file to merge into; name another one", other));
   Database::open(other, Mode::read_only);  // refuses what is not ours, not whole or not today's schema
   auto& db = impl_->db;
-  return guarded(impl_->path, "merging", [&] {
+  const MergeCounts merged = guarded(impl_->path, "merging", [&] {
     Attached attached(db, reader_uri(other));
     return impl_->write("merging", [&] {
       const auto newest = [&](const char* table) {
@@ -206,6 +206,8 @@ MergeCounts Database::merge_from(const std::string& other) {
       return counts;
     });
   });
+  Database::open(other, Mode::read_only);  // clears away what reading through its log left beside it
+  return merged;
 }
 
 }  // namespace rowtune::db
