@@ -161,17 +161,16 @@ std::string to_header(const DispatchTables& all) {
   std::string text =
       "// Made by `rowtune dispatch`: which kernel to launch for a shape, from measurements on the devices named "
       "below.\n"
-      "// How to call it: rowtune/dispatch/launch.cuh. Include it in one program once; a host compiler gets the "
-      "look-up\n"
-      "// alone.\n"
+      "// How to call it: rowtune/dispatch/launch.cuh. One such header a program. A host compiler gets the look-up "
+      "alone.\n"
       "//\n"
-      "// Kernel: family, block, rows per warp, vector, split, vectors a thread, ragged, packed, async, batch, hint, "
-      "exp,\n"
-      "// variance, min_blocks, resident_blocks, early (rowtune/dispatch/geometry.cuh). Entry: cols, rows, alignment "
-      "in "
-      "bytes,\n"
+      "// Kernel: family, block, rows per warp, vector, split, vectors a thread, ragged, packed, async, batch, hint,\n"
+      "// exp, variance, min_blocks, resident_blocks, early (rowtune/dispatch/geometry.cuh). Entry: cols, rows,\n"
+      "// alignment in bytes,\n"
       "// kernel, microseconds. Region: up to these cols and rows, kernel (-1: the base).\n"
-      "#pragma once\n\n#include \"rowtune/dispatch/tuned.cuh\"\n\nnamespace rowtune {\nnamespace dispatch {\n\n";
+      "#pragma once\n\n#include \"rowtune/dispatch/tuned.cuh\"\n\n"
+      "static_assert(rowtune::dispatch::data_version == 1, \"made for other kernel headers: run `rowtune dispatch` "
+      "anew\");\n\nnamespace rowtune {\nnamespace dispatch {\n\n";
   for (const auto& [key, tables] : groups) text += tuned(tables);
   return text +
          "}  // namespace dispatch\n}  // namespace rowtune\n\n"

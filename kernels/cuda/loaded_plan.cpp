@@ -43,14 +43,11 @@ LoadedPlan::LoadedPlan(const Plan& plan, const std::string& cubin, const DeviceI
 
       std::int64_t most = 0;
       if (launch.resident) {
-        const int each = launch.blocks_per_unit > 0 ? std::min(resident, launch.blocks_per_unit) : resident;
-        // Persistent: a step over rows that keeps the alignment of ragged ones (rowtune::Weights).
-        const std::int64_t multiple = plan_.split * (launch.blocks_per_unit > 0 ? 8 : 1);
-        most = static_cast<std::int64_t>(each) * device.units / multiple * multiple;
+        most = dispatch::resident_blocks(plan_.split, launch.blocks_per_unit, resident, device.units);
         if (most < plan_.split)
           throw ConfigFailure(Outcome::launch_error,
                               fmt::format("{} blocks must be resident together, and {} fit the device", plan_.split,
-                                          each * device.units));
+                                          resident * device.units));
       }
       functions_.push_back(function);
       most_blocks_.push_back(most);

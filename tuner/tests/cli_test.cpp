@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"AbbreviatedFlag", "best --dty f32", 2, {"--dty"}},
                     Refusal{"FlagWithoutValue", "best --op", 2, {"op"}},
                     Refusal{"StrayWord", "tune softmax", 2, {"softmax"}},
-                    Refusal{"UnknownStrategy", "replay --strategy clever", 2, {"clever", "auto"}},
+                    Refusal{"UnknownStrategyToReplay", "replay --strategy clever", 2, {"clever", "auto"}},
                     Refusal{"WorkersWithoutLauncher", "tune --workers 2 --device cpu", 2, {"--launcher"}},
                     Refusal{"UnknownObjective", "tune --objective money", 2, {"money", "energy"}},
                     Refusal{"UnknownCommand", "tuna", 2, {"tuna", "did you mean tune"}},

@@ -69,7 +69,7 @@ TEST(HeaderLookupTest, EveryTunedShapeIsFoundAndItsKernelServesIt) {
     const auto answer = dispatch::look_up<op, bf16>(0, q);
     EXPECT_EQ(answer.entry, &e);
     EXPECT_GT(e.time_us, 0);
-    if (answer.kernel >= 0) EXPECT_TRUE(dispatch::serves(Table::kernels[answer.kernel], q));
+    EXPECT_TRUE(answer.kernel < 0 || dispatch::serves(Table::kernels[answer.kernel], q));
   }
 }
 
@@ -96,7 +96,7 @@ TEST(HeaderLookupTest, AgreesWithTheJsonTable) {
     ++kinds[static_cast<int>(a.kind)];
   }
   EXPECT_GT(kinds[static_cast<int>(dispatch::MatchKind::near)], 1000);
-  EXPECT_GT(kinds[static_cast<int>(dispatch::MatchKind::out_of_range)], 1000);
+  EXPECT_GT(kinds[static_cast<int>(dispatch::MatchKind::out_of_range)], 100);
 }
 
 TEST(HeaderLookupTest, CostsNothingBesideALaunch) {

@@ -88,6 +88,8 @@ def main():
     wrong = slower = count = 0
     for operation, shapes in SHAPES.items():
         for dtype in (by_name[name] for name in options.dtypes.split(",")):
+            if not table.has(operation, dtype):
+                continue
             table.prepare(operation, dtype)
             for rows, cols in shapes:
                 ours, theirs, exact = functions(table, operation, dtype, cols)

@@ -49,7 +49,11 @@ class Rowtune:
             self._functions[key] = launch, workspace
         return self._functions[key]
 
+    def has(self, operation, dtype):
+        return hasattr(self._library, f"rowtune_{operation}_{DTYPES[dtype]}")
+
     def prepare(self, operation, dtype):
+        """Loads the kernels: before the first call that must be quick."""
         error = getattr(self._library, f"rowtune_{operation}_{DTYPES[dtype]}_prepare")()
         if error:
             raise RuntimeError(f"rowtune: loading the kernels of {operation}: CUDA error {error}")

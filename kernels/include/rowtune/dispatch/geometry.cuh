@@ -115,11 +115,11 @@ inline long long workspace_of(const Kernel& k, long long rows) {
   return exchanges(k.family) ? exchange_bytes(rows, k.split) : 0;
 }
 
-/// Blocks of a resident grid on a device: `per_unit` fit one of its `units`. 0: not even one row's. Persistent: a step
-/// over rows that keeps the alignment of ragged ones (rowtune::Weights).
-constexpr long long resident_blocks(const Kernel& k, int per_unit, int units) {
-  const int each = k.resident_blocks > 0 && k.resident_blocks < per_unit ? k.resident_blocks : per_unit;
-  const int multiple = k.split * (k.resident_blocks > 0 ? 8 : 1);
+/// Blocks of a resident grid on a device where `per_unit` fit one of its `units`; 0: not even one row's. Of persistent
+/// blocks a multiple of 8: then a step over rows keeps the alignment of ragged ones, and their weights (see Weights).
+constexpr long long resident_blocks(int split, int blocks_per_unit, int per_unit, int units) {
+  const int each = blocks_per_unit > 0 && blocks_per_unit < per_unit ? blocks_per_unit : per_unit;
+  const int multiple = split * (blocks_per_unit > 0 ? 8 : 1);
   return static_cast<long long>(each) * units / multiple * multiple;
 }
 

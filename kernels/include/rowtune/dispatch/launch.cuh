@@ -268,7 +268,7 @@ cudaError_t launch(const RowArgs* args, cudaStream_t stream, int device, int uni
       int per_unit = 0;
       error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, entry, kernel.block,
                                                             static_cast<std::size_t>(grid.dynamic_shared));
-      most = resident_blocks(kernel, per_unit, units);
+      most = resident_blocks(kernel.split, kernel.resident_blocks, per_unit, units);
       if (error == cudaSuccess && most == 0) error = cudaErrorLaunchOutOfResources;
     }
     if (error != cudaSuccess) return error;

@@ -12,6 +12,9 @@ struct bf16;
 
 namespace dispatch {
 
+/// Of the data that a generated header holds: raised when Kernel, Entry, Region or Table change.
+constexpr int data_version = 1;
+
 enum class Operation : unsigned char { softmax, log_softmax, layernorm, rmsnorm, fused_add_rmsnorm };
 
 /// The GPU that a table was measured on. A part of it (a MIG slice) has other limits and is another device.
