@@ -15,7 +15,9 @@ namespace rowtune {
 namespace {
 
 constexpr std::size_t compile_batch = 32;
-constexpr std::size_t urgent_batch = 6;     ///< of what is measured next
+constexpr std::size_t visit_configs = 4;    ///< that a strategy which adapts measures of a workload in a round
+constexpr std::size_t round_chunk = 32;     ///< workloads whose configs are compiled together
+constexpr double rounds_share = 0.8;        ///< of the budget, for rounds; finals of what is not complete come last
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
 constexpr double configs_per_share = 16;    ///< that a share should reach, by shorter sampling
 constexpr double crowded_share = 0.6;       ///< share of a budget that one config of each workload may take
@@ -50,7 +52,9 @@ Tuner::~Tuner() = default;
 
 TuneReport Tuner::run(const Plan& plan) {
   start(plan);
-  if (settings_.budget_seconds) {
+  if (!items_.empty() && items_.front().sweep.adapts()) {
+    run_in_rounds(settings_.budget_seconds.value_or(forever));
+  } else if (settings_.budget_seconds) {
     measure_bases_first(*settings_.budget_seconds);
     run_in_turns(*settings_.budget_seconds);
   } else {
@@ -70,6 +74,91 @@ TuneReport Tuner::run(const Plan& plan) {
   report_.seconds = elapsed();
   report_.busy_seconds = measurer_.busy_seconds();
   return report_;
+}
+
+/// A strategy that adapts knows only a few configs in advance. Compiled one workload after the other they would leave
+/// most cores idle and the device waiting: so all workloads advance together, a few configs a round, and those of the
+/// next workloads are compiled while these are measured.
+void Tuner::run_in_rounds(double budget) {
+  const double exploring = budget == forever ? forever : rounds_share * budget;
+  while (!ended(exploring)) {
+    std::vector<Item*> open;
+    for (Item& item : items_)
+      if (!item.complete && !item.abandoned && queue_->is_free(item.index)) open.push_back(&item);
+    if (open.empty()) {
+      if (queue_->all_finished()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others have what is left
+      continue;
+    }
+    compile_for_visits(open, 0);
+    for (std::size_t i = 0; i < open.size() && !ended(exploring); ++i) {
+      if (i % round_chunk == 0) compile_for_visits(open, i + round_chunk);
+      Item& item = *open[i];
+      if (!take(item)) continue;
+      visit(item);
+      if (item.complete) finish(item, share_of_one(budget));
+      give_back(item);
+    }
+  }
+  // What the budget cut short gets a final among what is known.
+  for (Item& item : items_) {
+    if (ended(budget)) return;
+    if (!take(item)) continue;
+    finish(item, share_of_one(budget));
+    give_back(item);
+  }
+}
+
+/// Seconds for the final of one workload.
+double Tuner::share_of_one(double budget) const {
+  if (budget == forever) return settings_.final.max_seconds;
+  const auto unfinished = static_cast<double>(std::max<std::size_t>(1, queue_->unfinished()));
+  return std::min(settings_.final.max_seconds, settings_.workers * (budget - elapsed()) / unfinished);
+}
+
+/// One batch for a chunk of workloads, so that all cores have work.
+void Tuner::compile_for_visits(const std::vector<Item*>& open, std::size_t first) {
+  std::vector<Job> jobs;
+  std::vector<std::pair<Item*, std::size_t>> whose;
+  for (std::size_t i = first; i < std::min(open.size(), first + round_chunk); ++i) {
+    consult_neighbours(*open[i]);
+    for (std::size_t config : open[i]->sweep.upcoming(visit_configs)) {
+      if (open[i]->tickets.contains(config)) continue;
+      jobs.push_back({open[i]->sweep.workload(), open[i]->sweep.planned().configs[config]});
+      whose.emplace_back(open[i], config);
+    }
+  }
+  if (jobs.empty()) return;
+  const auto ticket = compiler_->add(std::move(jobs));
+  for (const auto& [item, config] : whose) item->tickets.try_emplace(config, ticket);
+}
+
+/// Measures what is compiled of what the strategy wants next. What it wants only now comes in the next round, unless
+/// there is nothing else.
+void Tuner::visit(Item& item) {
+  consult_neighbours(item);
+  for (std::size_t measured = 0; measured < visit_configs && !item.abandoned && !stop_; ++measured) {
+    const auto config = item.sweep.next();
+    if (!config) {
+      complete(item);
+      return;
+    }
+    if (!item.tickets.contains(*config)) {
+      if (measured > 0) return;
+      const auto ticket = compiler_->add({{item.sweep.workload(), item.sweep.planned().configs[*config]}}, true);
+      item.tickets.emplace(*config, ticket);
+    }
+    if (!compiler_->wait(item.tickets.at(*config), stop_,
+                         [this](std::size_t done, std::size_t total) { observer_.compiling(done, total); }))
+      return;
+    measure_one(item, *config, settings_.limits);
+  }
+}
+
+void Tuner::complete(Item& item) {
+  item.complete = true;
+  queue_->set_remaining(item.index, 0);
+  queue_->learn(item.sweep.workload(), item.sweep.contenders());
 }
 
 /// Turns rather than one turn each: what one leaves over is shared by those that need more.
@@ -180,9 +269,7 @@ void Tuner::explore(Item& item, double deadline) {
   while (!item.abandoned && !stop_ && (!measured_one || elapsed() < deadline)) {
     const auto config = item.sweep.next();
     if (!config) {
-      item.complete = true;
-      queue_->set_remaining(item.index, 0);
-      queue_->learn(item.sweep.workload(), item.sweep.contenders());
+      complete(item);
       return;
     }
     if (!compiled(item, *config)) return;
@@ -231,33 +318,25 @@ void Tuner::consult_neighbours(Item& item) {
 
 /// Sees to it that the config is compiled and that the compiler has work for the time after. False: stopped.
 bool Tuner::compiled(Item& item, std::size_t config) {
-  const auto queue = [this](Item& of, const std::vector<std::size_t>& configs, bool urgent = false) {
+  const auto queue = [this](Item& of, const std::vector<std::size_t>& configs) {
     std::vector<Job> jobs;
     for (std::size_t i : configs)
       if (!of.tickets.contains(i)) jobs.push_back({of.sweep.workload(), of.sweep.planned().configs[i]});
     if (jobs.empty()) return;
-    const auto ticket = compiler_->add(std::move(jobs), urgent);
+    const auto ticket = compiler_->add(std::move(jobs));
     for (std::size_t i : configs) of.tickets.try_emplace(i, ticket);
   };
-  const auto queue_following = [&](std::size_t workloads) {
-    for (Item* next = &item + 1; next < items_.data() + items_.size() && workloads > 0; ++next) {
+  if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(compile_batch));
+  // Half a batch before it is needed; at the end of a workload, for the one that follows.
+  const auto soon = item.sweep.upcoming(compile_batch / 2 + 1);
+  if (!item.tickets.contains(soon.back())) {
+    queue(item, item.sweep.upcoming(compile_batch + compile_batch / 2));
+  } else if (soon.size() <= compile_batch / 2) {
+    for (Item* next = &item + 1; next < items_.data() + items_.size(); ++next) {
       if (next->complete || next->abandoned || !queue_->is_free(next->index)) continue;
-      --workloads;
-      if (next->sweep.adapts() && next->tickets.empty()) consult_neighbours(*next);
       if (next->tickets.empty()) queue(*next, next->sweep.upcoming(compile_batch));
+      break;
     }
-  };
-  if (item.sweep.adapts()) {  // what is proposed changes with each result: small batches, and those of the next ones
-    if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(urgent_batch), true);
-    queue_following(2);
-  } else {
-    if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(compile_batch));
-    // Half a batch before it is needed; at the end of a workload, for the one that follows.
-    const auto soon = item.sweep.upcoming(compile_batch / 2 + 1);
-    if (!item.tickets.contains(soon.back()))
-      queue(item, item.sweep.upcoming(compile_batch + compile_batch / 2));
-    else if (soon.size() <= compile_batch / 2)
-      queue_following(1);
   }
   return compiler_->wait(item.tickets.at(config), stop_,
                          [this](std::size_t done, std::size_t total) { observer_.compiling(done, total); });

@@ -92,6 +92,11 @@ class Tuner {
   bool take(Item& item);
   void give_back(Item& item);
   void run_in_turns(double budget);
+  void run_in_rounds(double budget);
+  void visit(Item& item);
+  void complete(Item& item);
+  void compile_for_visits(const std::vector<Item*>& open, std::size_t first);
+  double share_of_one(double budget) const;
   std::vector<Item*> in_order();
 
   Device& device_;
