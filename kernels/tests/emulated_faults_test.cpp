@@ -350,6 +350,13 @@ TEST_F(Machine, ReportsUnpairedClusterBarriers) {
             FaultKind::deadlock);
 }
 
+/// Waits for one word of another block.
+unsigned await_word(const Exchange& exchange, unsigned slot) {
+  unsigned value[1][1] = {};
+  exchange.get(exchange.slots(slot), 0, 1, 1, value);
+  return value[0][0];
+}
+
 TEST_F(Machine, LetsResidentBlocksExchange) {
   unsigned sum = 0;
   EXPECT_EQ(fault_of(together,
@@ -358,7 +365,7 @@ TEST_F(Machine, LetsResidentBlocksExchange) {
                        block_barrier();  // every thread of the block has the tag
                        if (thread_index() == 0) exchange.put(exchange.slots(block_index()), block_index() + 1);
                        if (thread_index() < 4) {
-                         const unsigned got = exchange.get(exchange.slots(thread_index()));
+                         const unsigned got = await_word(exchange, static_cast<unsigned>(thread_index()));
                          if (block_index() == 0) sum += got;
                        }
                        if (thread_index() == 0) exchange.leave();
@@ -375,7 +382,7 @@ TEST_F(Machine, ReportsAWaitForABlockThatNeedNotRun) {
                      [&] {
                        const Exchange exchange(words.data());
                        if (thread_index() == 0) exchange.put(exchange.slots(block_index()), 1);
-                       exchange.get(exchange.slots((block_index() + 1) % 4));
+                       await_word(exchange, (block_index() + 1) % 4);
                      }),
             FaultKind::residency);
 }
@@ -385,7 +392,7 @@ TEST_F(Machine, ReportsAWaitForWhatNobodyWrites) {
                      [&] {
                        const Exchange exchange(words.data());
                        if (thread_index() == 0 && block_index() != 2) exchange.put(exchange.slots(block_index()), 1);
-                       exchange.get(exchange.slots((block_index() + 1) % 4));
+                       await_word(exchange, (block_index() + 1) % 4);
                      }),
             FaultKind::deadlock);
 }
