@@ -72,7 +72,7 @@ void Memory::explain(const void* p, std::size_t bytes, bool stores, std::string 
   if (nearest) {
     const Region& r = nearest->region;
     const auto offset = static_cast<std::int64_t>(at - nearest->begin);
-    const auto stride = static_cast<std::int64_t>(nearest->stride_bytes);
+    const auto stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(nearest->stride_bytes));
     std::int64_t row = offset / stride;
     if (offset < 0 || row >= r.rows) row = offset < 0 ? 0 : r.rows - 1;
     const std::int64_t col = (offset - row * stride) / r.element_bytes;

@@ -47,7 +47,7 @@ class EmulatorRunner : public Runner {
     const bool in_place = same(call.input, call.output);
     Tensor input = call.input, output = call.output;
     if (call.workload.op == Operation::copy && call.workload.shape.contiguous())
-      for (Tensor* t : {&input, &output}) *t = {t->buffer, t->first, 1, t->rows * t->cols, t->rows * t->cols};
+      for (Tensor* t : {&input, &output}) *t = {t->buffer, t->first, 1, t->rows * t->cols, t->rows * t->cols, t->bytes};
     add(in_place ? "input=output" : "input", input, in_place ? Use::input_output : Use::input);
     if (!in_place) add("output", output, Use::output);
     const bool updates = same(call.residual, call.residual_out);
