@@ -96,7 +96,10 @@ void Tuner::run_in_rounds(double budget) {
       Item& item = *open[i];
       if (!take(item)) continue;
       visit(item);
-      if (item.complete) finish(item, share_of_one(budget));
+      if (item.complete)
+        finish(item, share_of_one(budget));
+      else  // similar workloads of this round and the next need not wait for its end
+        queue_->learn(item.sweep.workload(), item.sweep.contenders());
       give_back(item);
     }
   }
