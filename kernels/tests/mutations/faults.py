@@ -111,7 +111,7 @@ FAULTS = [
     Fault("merge with an empty state divides by 0", "algebra.cuh",
           "  if (b.count == 0) return a;\n  if (a.count == 0) return b;\n", ""),
     Fault("Chan's merge without the term of the means", "algebra.cuh",
-          "return {count, mean, M::fma(delta * delta, share * M::from_count(a.count), m2)};", "return {count, mean, m2};"),
+          "return M::fma(delta * delta, M::from_count(state.count), state.m2);", "return state.m2;"),
     Fault("the weight offset is forgotten", "rmsnorm.cuh", "normal * (weight[j] + a.weight_offset)",
           "normal * weight[j]"),
     Fault("bias without weight is scaled away", "layernorm.cuh", "normal + bias[j])", "normal)"),
