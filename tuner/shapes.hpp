@@ -11,8 +11,9 @@ namespace rowtune {
 
 class ShapeSet {
  public:
-  /// `quick`, `llm`, `cliffs`, `SHAPE,SHAPE...` or the path of a file with one shape a line and # comments. Throws UsageError for
-  /// a shape that is none or has no elements (with the line number in a file), EnvironmentError for an unreadable file.
+  /// `quick`, `llm`, `cliffs`, `SHAPE,SHAPE...` or the path of a file with one shape a line and # comments. Throws
+  /// UsageError for a shape that is none or has no elements (with the line number in a file), EnvironmentError for an
+  /// unreadable file.
   static ShapeSet parse(std::string_view text);
 
   /// The shapes of one operation, without repetitions. A preset for `copy` holds the ceilings of all its other shapes.

@@ -1,6 +1,6 @@
 #pragma once
-// The management library of the NVIDIA driver, loaded when it is first needed: clocks, throttling, energy. Needs neither
-// a CUDA Toolkit nor nvml.h; a machine without it says so.
+// The management library of the NVIDIA driver, loaded when it is first needed: clocks, throttling, energy. Needs
+// neither a CUDA Toolkit nor nvml.h; a machine without it says so.
 
 #include <memory>
 #include <optional>

@@ -239,10 +239,10 @@ Call make_call(const Workload& w, const Config& config, const Fill& fill, const 
   if (w.options.weight) call.weight = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements, bytes);
   if (w.options.bias) call.bias = add_tensor(call, 1, s.cols, s.cols, layout.weight_offset_elements, bytes);
   const OutputForm form = output_form(w);
-  call.output = w.options.in_place ? call.input
-                                   : add_tensor(call, form.shape.rows, form.shape.cols, form.shape.ld,
-                                                form.shape.off + (gives_row_results(w.op) ? 0 : 2 * layout.apart),
-                                                form.element_bytes);
+  call.output = w.options.in_place
+                    ? call.input
+                    : add_tensor(call, form.shape.rows, form.shape.cols, form.shape.ld,
+                                 form.shape.off + (gives_row_results(w.op) ? 0 : 2 * layout.apart), form.element_bytes);
   if (fused) call.residual_out = w.options.in_place ? call.residual : add_matrix(3);
   if (!w.options.in_place) {
     poison(call, call.output);

@@ -156,9 +156,8 @@ TEST_F(Hostile, WhatDoesNotFitOnTheDiskIsNotHalfWritten) {
   SmallDisk disk(folder_ / "disk");
   if (!disk.mounted()) GTEST_SKIP() << "only root can mount a small disk";
   disk.fill();
-  for (const std::string words :
-       {"report --db t.db --out disk/r.html", "dispatch --regime warm --db t.db --out disk",
-        "stability --input numbers.txt --db s.db --out disk"}) {
+  for (const std::string words : {"report --db t.db --out disk/r.html", "dispatch --regime warm --db t.db --out disk",
+                                  "stability --input numbers.txt --db s.db --out disk"}) {
     const Result result = run(words);
     EXPECT_EQ(result.code, 3) << words << result.err;
     EXPECT_NE(result.err.find("disk"), std::string::npos) << words << result.err;
