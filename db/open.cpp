@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -9,9 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <vector>
 
 #include "db/transaction.hpp"
 
@@ -65,10 +67,18 @@ struct Header {
   bool has_log = false;  ///< write-ahead log mode
 };
 
+/// Through SQLite's own file layer: POSIX drops all locks that a process holds on a file when any descriptor of it is
+/// closed, and a writer of this process that lost its lock loses its log to the next process that closes the file.
+/// SQLite puts such a close off.
 Header header_of(const std::string& path) {
   std::array<char, 72> bytes{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), bytes.size());
+  sqlite3_vfs* layer = sqlite3_vfs_find(nullptr);
+  std::vector<std::max_align_t> room(layer->szOsFile / sizeof(std::max_align_t) + 1);
+  auto* file = reinterpret_cast<sqlite3_file*>(room.data());
+  const std::string name = fs::absolute(path).string();
+  if (layer->xOpen(layer, name.c_str(), file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, nullptr) == SQLITE_OK)
+    file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);  // zeros where the file is shorter
+  if (file->pMethods != nullptr) file->pMethods->xClose(file);
   const auto byte = [&](std::size_t i) { return std::uint32_t(static_cast<unsigned char>(bytes[i])); };
   Header header;
   header.is_sqlite = std::string_view(bytes.data(), 16) == std::string_view("SQLite format 3\0", 16);

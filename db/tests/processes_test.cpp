@@ -97,6 +97,17 @@ TEST_F(ProcessesTest, TwoWritersOfOneFileWaitForEachOther) {
   EXPECT_EQ(open().measurement_count(), 300);
 }
 
+TEST_F(ProcessesTest, ASecondConnectionOfAProcessLeavesTheLocksOfTheFirst) {
+  auto db = open();
+  db.record(measured(softmax(), "warp.b128", 1));
+  open(Database::Mode::read_only);
+  Writer other(path, "other", 1);
+  ASSERT_EQ(other.wait(), 0);
+  EXPECT_TRUE(std::filesystem::exists(path + "-wal")) << "the other process took itself for the last one";
+  db.record(measured(softmax(), "warp.b256", 1));
+  EXPECT_EQ(db.measurement_count(), 3);
+}
+
 TEST_F(ProcessesTest, AWriterWaitsAndThenSaysThatTheFileIsLocked) {
   open();
   SQLite::Database other(path, SQLite::OPEN_READWRITE);
