@@ -45,11 +45,7 @@ void summarise_operations(Findings& f) {
     std::set<std::string> configs;
   };
   std::map<std::tuple<std::string, std::string, std::string, std::string>, Tally> tallies;
-  std::map<std::pair<std::string, Workload>, double> others;  // of a device and workload: the fastest other library
-  for (const auto& b : f.baselines) {
-    const auto [at, added] = others.try_emplace({b.baseline.device_model, b.baseline.workload}, b.baseline.time_us);
-    if (!added) at->second = std::min(at->second, b.baseline.time_us);
-  }
+  const FastestOthers others = fastest_others(f.baselines);
   const auto mean_of = [](const std::vector<double>& logs) {
     double sum = 0;
     for (const double log : logs) sum += log;
@@ -65,9 +61,10 @@ void summarise_operations(Findings& f) {
     t.configs.insert(row.config);
     if (row.ceiling_fraction) t.fractions.push_back(*row.ceiling_fraction);
     if (const auto other = others.find({row.device_model, row.workload()}); other != others.end() && row.time_us) {
-      t.log_others.push_back(std::log(other->second / *row.time_us));
+      const double time_us = other->second.baseline.time_us;
+      t.log_others.push_back(std::log(time_us / *row.time_us));
       s.compared += 1;
-      s.ahead += int(other->second >= *row.time_us);
+      s.ahead += int(time_us >= *row.time_us);
     }
     if (!row.gain_over_base) continue;
     t.log_gains.push_back(std::log(*row.gain_over_base));
@@ -231,6 +228,17 @@ std::string reason_of(const std::string& message) {
     reason += 'N';
   }
   return reason.empty() ? "no message" : reason;
+}
+
+FastestOthers fastest_others(const std::vector<db::BaselineRow>& baselines) {
+  FastestOthers fastest;
+  for (const auto& row : baselines) {
+    const db::Baseline& b = row.baseline;
+    if (b.impl == to_string(Operation::copy)) continue;
+    const auto [at, added] = fastest.try_emplace({b.device_model, b.workload}, row);
+    if (b.time_us < at->second.baseline.time_us) at->second = row;
+  }
+  return fastest;
 }
 
 Findings findings_of(const db::Database& database) {

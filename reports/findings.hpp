@@ -2,8 +2,10 @@
 // What reports say beyond the rows: groups, caveats and next steps, computed once for Markdown and for the page.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "db/database.hpp"
@@ -23,6 +25,10 @@ struct FailureGroup {
   std::int64_t count = 0;
   std::string example;  ///< config and workload
 };
+
+/// The fastest other library's time of each device model and workload. `copy` is no library: the ceiling, if imported.
+using FastestOthers = std::map<std::pair<std::string, Workload>, db::BaselineRow>;
+FastestOthers fastest_others(const std::vector<db::BaselineRow>& baselines);
 
 /// How the winners of an operation, dtype, device and regime do, in one line.
 struct OperationSummary {

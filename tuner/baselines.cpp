@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "kernels/errors.hpp"
+#include "reports/findings.hpp"
 #include "tuner/cli.hpp"
 
 namespace rowtune {
@@ -75,16 +75,10 @@ std::vector<db::Baseline> read_baselines(const std::string& path) {
 }
 
 std::vector<Standing> standings(const std::vector<db::BaselineRow>& rows) {
-  std::map<std::pair<std::string, Workload>, Standing> best;
-  for (const db::BaselineRow& row : rows) {
-    const db::Baseline& b = row.baseline;
-    if (!row.rowtune_time_us || b.workload.op == Operation::copy || b.impl == "copy") continue;
-    const double ratio = b.time_us / *row.rowtune_time_us;
-    Standing& standing = best[{b.device_model, b.workload}];
-    if (standing.ratio == 0 || ratio < standing.ratio) standing = {row, ratio};
-  }
   std::vector<Standing> out;
-  for (auto& [key, standing] : best) out.push_back(std::move(standing));
+  for (const auto& [place, row] : reports::fastest_others(rows))
+    if (row.rowtune_time_us && place.second.op != Operation::copy)
+      out.push_back({row, row.baseline.time_us / *row.rowtune_time_us});
   return out;
 }
 

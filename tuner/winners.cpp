@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "reports/findings.hpp"
 #include "tuner/cli.hpp"
 
 namespace rowtune {
@@ -116,12 +117,7 @@ reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks,
   reports::Sheet sheet = reports::sheet_of(reports::best_fields(), rows);
   for (reports::Head& head : sheet.heads)
     if (ranks && (head.name == "rank" || head.name == "eligible")) head.hidden = false;
-  std::map<std::pair<std::string, Workload>, const db::Baseline*> fastest;
-  for (const db::BaselineRow& row : baselines) {
-    if (row.baseline.impl == "copy") continue;
-    const db::Baseline*& best = fastest[{row.baseline.device_model, row.baseline.workload}];
-    if (!best || row.baseline.time_us < best->time_us) best = &row.baseline;
-  }
+  const reports::FastestOthers fastest = reports::fastest_others(baselines);
   if (fastest.empty()) return sheet;
   sheet.heads.push_back(column("best_other", "fastest other"));
   sheet.heads.push_back(column("best_other_us", "its time", reports::Style::time));
@@ -131,7 +127,7 @@ reports::Sheet best_sheet(const std::vector<db::BestRow>& rows, bool ranks,
     cells.resize(sheet.heads.size());  // not known
     const auto found = fastest.find({rows[i].device_model, rows[i].workload()});
     if (found == fastest.end()) continue;
-    const db::Baseline& other = *found->second;
+    const db::Baseline& other = found->second.baseline;
     const std::size_t first = cells.size() - 3;
     cells[first] = other.impl;
     cells[first + 1] = other.time_us;
