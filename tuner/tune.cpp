@@ -121,19 +121,12 @@ double Tuner::share_of_one(double budget) const {
 
 /// One batch for a chunk of workloads, so that all cores have work.
 void Tuner::compile_for_visits(const std::vector<Item*>& open, std::size_t first) {
-  std::vector<Job> jobs;
-  std::vector<std::pair<Item*, std::size_t>> whose;
+  std::vector<Wanted> wanted;
   for (std::size_t i = first; i < std::min(open.size(), first + round_chunk); ++i) {
     consult_neighbours(*open[i]);
-    for (std::size_t config : open[i]->sweep.upcoming(visit_configs)) {
-      if (open[i]->tickets.contains(config)) continue;
-      jobs.push_back({open[i]->sweep.workload(), open[i]->sweep.planned().configs[config]});
-      whose.emplace_back(open[i], config);
-    }
+    for (std::size_t config : open[i]->sweep.upcoming(visit_configs)) wanted.push_back({open[i], config});
   }
-  if (jobs.empty()) return;
-  const auto ticket = compiler_->add(std::move(jobs));
-  for (const auto& [item, config] : whose) item->tickets.try_emplace(config, ticket);
+  compile(wanted);
 }
 
 /// Measures what is compiled of what the strategy wants next. What it wants only now comes in the next round, unless
@@ -148,12 +141,9 @@ void Tuner::visit(Item& item) {
     }
     if (!item.tickets.contains(*config)) {
       if (measured > 0) return;
-      const auto ticket = compiler_->add({{item.sweep.workload(), item.sweep.planned().configs[*config]}}, true);
-      item.tickets.emplace(*config, ticket);
+      compile({{&item, *config}}, true);
     }
-    if (!compiler_->wait(item.tickets.at(*config), stop_,
-                         [this](std::size_t done, std::size_t total) { observer_.compiling(done, total); }))
-      return;
+    if (!wait_for(item, *config)) return;
     measure_one(item, *config, settings_.limits);
   }
 }
@@ -321,26 +311,39 @@ void Tuner::consult_neighbours(Item& item) {
 
 /// Sees to it that the config is compiled and that the compiler has work for the time after. False: stopped.
 bool Tuner::compiled(Item& item, std::size_t config) {
-  const auto queue = [this](Item& of, const std::vector<std::size_t>& configs) {
-    std::vector<Job> jobs;
-    for (std::size_t i : configs)
-      if (!of.tickets.contains(i)) jobs.push_back({of.sweep.workload(), of.sweep.planned().configs[i]});
-    if (jobs.empty()) return;
-    const auto ticket = compiler_->add(std::move(jobs));
-    for (std::size_t i : configs) of.tickets.try_emplace(i, ticket);
+  const auto queue = [this](Item& of, std::size_t count) {
+    std::vector<Wanted> wanted;
+    for (std::size_t i : of.sweep.upcoming(count)) wanted.push_back({&of, i});
+    compile(wanted);
   };
-  if (!item.tickets.contains(config)) queue(item, item.sweep.upcoming(compile_batch));
+  if (!item.tickets.contains(config)) queue(item, compile_batch);
   // Half a batch before it is needed; at the end of a workload, for the one that follows.
   const auto soon = item.sweep.upcoming(compile_batch / 2 + 1);
   if (!item.tickets.contains(soon.back())) {
-    queue(item, item.sweep.upcoming(compile_batch + compile_batch / 2));
+    queue(item, compile_batch + compile_batch / 2);
   } else if (soon.size() <= compile_batch / 2) {
     for (Item* next = &item + 1; next < items_.data() + items_.size(); ++next) {
       if (next->complete || next->abandoned || !queue_->is_free(next->index)) continue;
-      if (next->tickets.empty()) queue(*next, next->sweep.upcoming(compile_batch));
+      if (next->tickets.empty()) queue(*next, compile_batch);
       break;
     }
   }
+  return wait_for(item, config);
+}
+
+/// Has those of them compiled that are not yet, in one batch.
+void Tuner::compile(const std::vector<Wanted>& wanted, bool urgent) {
+  std::vector<Job> jobs;
+  for (const auto& [item, config] : wanted)
+    if (!item->tickets.contains(config))
+      jobs.push_back({item->sweep.workload(), item->sweep.planned().configs[config]});
+  if (jobs.empty()) return;
+  const auto ticket = compiler_->add(std::move(jobs), urgent);
+  for (const auto& [item, config] : wanted) item->tickets.try_emplace(config, ticket);
+}
+
+/// False: stopped.
+bool Tuner::wait_for(const Item& item, std::size_t config) {
   return compiler_->wait(item.tickets.at(config), stop_,
                          [this](std::size_t done, std::size_t total) { observer_.compiling(done, total); });
 }

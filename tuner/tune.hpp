@@ -74,6 +74,10 @@ class Tuner {
 
  private:
   struct Item;  ///< a workload in this run
+  struct Wanted {
+    Item* item;
+    std::size_t config;
+  };
   void start(const Plan& plan);
   void remember_neighbours(const Plan& plan);
   void measure_bases_first(double budget);
@@ -86,6 +90,8 @@ class Tuner {
   std::vector<db::Measurement> recorded(const Item& item) const;
   void consult_neighbours(Item& item);
   bool compiled(Item& item, std::size_t config);
+  void compile(const std::vector<Wanted>& wanted, bool urgent = false);
+  bool wait_for(const Item& item, std::size_t config);
   bool ended(double deadline) const;
   double elapsed() const { return now_() - started_; }
   TuneStatus status(const Item& item) const;
