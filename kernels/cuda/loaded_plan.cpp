@@ -77,17 +77,12 @@ void LoadedPlan::launch(const RowArgs& args, const Plan& plan, cudaStream_t stre
     config.blockDim = dim3(static_cast<unsigned>(plan.block), 1, 1);
     config.dynamicSmemBytes = static_cast<std::size_t>(launch.dynamic_shared);
     config.stream = stream;
-    std::array<cudaLaunchAttribute, 2> attributes{};
+    std::array<cudaLaunchAttribute, 1> attributes{};
     unsigned count = 0;
     if (launch.cluster > 1) {
       attributes[count].id = cudaLaunchAttributeClusterDimension;
       attributes[count].val.clusterDim.x = static_cast<unsigned>(launch.cluster);
       attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
-      ++count;
-    }
-    if (launch.cooperative) {
-      attributes[count].id = cudaLaunchAttributeCooperative;
-      attributes[count].val.cooperative = 1;
       ++count;
     }
     config.attrs = attributes.data();

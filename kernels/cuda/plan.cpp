@@ -210,7 +210,7 @@ Plan plan_kernel(const Workload& w, const Config& config) {
     const std::int64_t blocks = w.shape.contiguous() ? ceil_div(row_layout(flat, kernel.vector).vectors, step) : rows;
     plan.source =
         includes_of(w.op) + traits_of(w, kernel, true) + entry(kernel, "rowtune_kernel", "rowtune::copy_kernel<K>");
-    plan.launches = {{"rowtune_kernel", std::clamp<std::int64_t>(blocks, 1, grid_limit), false, 0, false, 1, 0}};
+    plan.launches = {{"rowtune_kernel", std::clamp<std::int64_t>(blocks, 1, grid_limit), false, 0, 1, 0}};
     plan.depth = 0;
     return plan;
   }
@@ -219,29 +219,23 @@ Plan plan_kernel(const Workload& w, const Config& config) {
   const dispatch::Grid grid = dispatch::grid_of(kernel, rows);
   const std::string operation = operation_of(w, config);
   const std::string view = *how.view != 0 ? how.view : kernel.packed ? "PackedView" : "FloatView";
-  Launch launch{"rowtune_kernel", grid.blocks,        grid.resident, grid.blocks_per_unit, false,
-                grid.cluster,     grid.dynamic_shared};
   plan.workspace_bytes = dispatch::workspace_of(kernel, rows);
   plan.source = includes_of(w.op) + traits_of(w, kernel, grid.loop) + fmt::format("using Op = {};\n", operation);
+  const auto add_launch = [&](const std::string& name, const std::string& call) {
+    plan.source += entry(kernel, name, call);
+    plan.launches.push_back(
+        {name, grid.blocks, grid.resident, grid.blocks_per_unit, grid.cluster, grid.dynamic_shared});
+  };
   if (config.algorithm == "two_launches") {
     // Rows times parts must fit one grid: no loop, `must` constraint `grid`.
-    plan.source += entry(kernel, "rowtune_first", "rowtune::two_launches_first<K, Op>") +
-                   entry(kernel, "rowtune_second", "rowtune::two_launches_second<K, Op>");
-    Launch second = launch;
-    launch.function = "rowtune_first";
-    second.function = "rowtune_second";
-    plan.launches = {launch, second};
+    add_launch("rowtune_first", "rowtune::two_launches_first<K, Op>");
+    add_launch("rowtune_second", "rowtune::two_launches_second<K, Op>");
     plan.workspace_bytes = rows * plan.split * exchange_words * 4;
   } else if (config.algorithm == "unfused") {
-    plan.source += entry(kernel, "rowtune_add", "rowtune::unfused_add<K>") +
-                   entry(kernel, "rowtune_norm", "rowtune::unfused_norm<K, rowtune::RmsNormOperation>");
-    Launch second = launch;
-    launch.function = "rowtune_add";
-    second.function = "rowtune_norm";
-    plan.launches = {launch, second};
+    add_launch("rowtune_add", "rowtune::unfused_add<K>");
+    add_launch("rowtune_norm", "rowtune::unfused_norm<K, rowtune::RmsNormOperation>");
   } else {
-    plan.source += entry(kernel, "rowtune_kernel", fmt::format("rowtune::{}<K, Op, rowtune::{}>", how.function, view));
-    plan.launches = {launch};
+    add_launch("rowtune_kernel", fmt::format("rowtune::{}<K, Op, rowtune::{}>", how.function, view));
   }
   return plan;
 }

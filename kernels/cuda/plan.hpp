@@ -15,13 +15,12 @@
 namespace rowtune::cuda {
 
 struct Launch {
-  std::string function;      ///< extern "C" name in the source
-  std::int64_t blocks = 0;   ///< blocks asked for; never more than the grid's limit
-  bool resident = false;     ///< at most as many blocks as fit the device at once, a multiple of `split`
-  int blocks_per_unit = 0;   ///< resident only: at most this many on a multiprocessor; 0 as many as fit
-  bool cooperative = false;  ///< blocks wait for each other
-  int cluster = 1;           ///< blocks of a cluster
-  int dynamic_shared = 0;    ///< bytes
+  std::string function;     ///< extern "C" name in the source
+  std::int64_t blocks = 0;  ///< blocks asked for; never more than the grid's limit
+  bool resident = false;    ///< at most as many blocks as fit the device at once, a multiple of `split`
+  int blocks_per_unit = 0;  ///< resident only: at most this many on a multiprocessor; 0 as many as fit
+  int cluster = 1;          ///< blocks of a cluster
+  int dynamic_shared = 0;   ///< bytes
 };
 
 struct Plan {

@@ -1,0 +1,140 @@
+#pragma once
+// From the constants of a table to code: the __global__ functions that a dispatch table's kernels are, for nvcc, C++17.
+
+#include <type_traits>
+
+#include "rowtune/dispatch/tuned.cuh"
+#include "rowtune/kernels.cuh"
+#include "rowtune/layernorm.cuh"
+#include "rowtune/rmsnorm.cuh"
+#include "rowtune/softmax.cuh"
+
+namespace rowtune {
+namespace dispatch {
+
+/// A kernel's compile-time parameters: number I of a source (Tuned or Base).
+template <class T, Operation O, class Source, int I>
+struct TraitsOf : KernelTraits {
+  static constexpr Kernel kernel = Source::kernels[I];
+  using Element = T;
+  static constexpr int block = kernel.block;
+  static constexpr int vector = kernel.vector;
+  static constexpr int vectors = kernel.vectors > 0 ? kernel.vectors : 1;
+  static constexpr int rows_per_warp = kernel.rows_per_warp;
+  static constexpr int split = kernel.split;
+  static constexpr int batch = kernel.batch;
+  static constexpr bool ragged = kernel.ragged;
+  static constexpr bool packed = kernel.packed;
+  static constexpr bool loop = always_loops(kernel);  // `serves` keeps grids within their limit
+  static constexpr bool early = kernel.early;
+  static constexpr bool async = kernel.async;
+  static constexpr int load_hint = kernel.hint;
+  static constexpr int store_hint = kernel.hint;
+  static constexpr int exp = kernel.exp;
+  static constexpr int variance = kernel.variance;
+  static constexpr bool weight = Source::weight;
+  static constexpr bool bias = Source::bias;
+  static constexpr bool adds_residual = O == Operation::fused_add_rmsnorm;
+};
+
+/// The norms of the base, whose weight and bias are there or not at run time.
+template <class K>
+struct AnyLayerNorm : LayerNormOperation<K> {
+  using Known = typename LayerNormOperation<K>::Known;
+  template <class View, class Weights, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const Mask& mask,
+                                   float (&x)[K::vector]) {
+    float weight[K::vector], bias[K::vector];
+    if (a.weight != nullptr) read_weights<K>(a.weight, mask, weight);
+    if (a.bias != nullptr) read_weights<K>(a.bias, mask, bias);
+#pragma unroll
+    for (int j = 0; j < K::vector; ++j) {
+      const float normal = (x[j] - known.mean) * known.rstd;
+      const float factor = a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f;
+      x[j] = a.bias != nullptr ? multiply_add(normal, factor, bias[j]) : normal * factor;
+    }
+  }
+};
+template <class K>
+struct AnyRmsNorm : RmsNormOperation<K> {
+  using Known = typename RmsNormOperation<K>::Known;
+  template <class View, class Weights, class Mask>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const Mask& mask,
+                                   float (&x)[K::vector]) {
+    float weight[K::vector];
+    if (a.weight != nullptr) read_weights<K>(a.weight, mask, weight);
+#pragma unroll
+    for (int j = 0; j < K::vector; ++j)
+      x[j] = x[j] * known.rstd * (a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f);
+  }
+};
+
+constexpr SoftmaxMethod softmax_method(Family f) {
+  return f == Family::threepass ? softmax_threepass : rereads(f) ? softmax_online : softmax_folded;
+}
+
+template <Operation O, class K, bool AnyOptions>
+struct OperationOf {
+  using type = SoftmaxOperation<K, softmax_method(K::kernel.family), O == Operation::log_softmax>;
+};
+template <class K, bool AnyOptions>
+struct OperationOf<Operation::layernorm, K, AnyOptions> {
+  using type = std::conditional_t<AnyOptions, AnyLayerNorm<K>, LayerNormOperation<K>>;
+};
+template <class K, bool AnyOptions>
+struct OperationOf<Operation::rmsnorm, K, AnyOptions> {
+  using type = std::conditional_t<AnyOptions, AnyRmsNorm<K>, RmsNormOperation<K>>;
+};
+template <class K, bool AnyOptions>
+struct OperationOf<Operation::fused_add_rmsnorm, K, AnyOptions> : OperationOf<Operation::rmsnorm, K, AnyOptions> {};
+
+template <class K, class Op>
+ROWTUNE_DEVICE void run(const RowArgs& args) {
+  constexpr Family f = K::kernel.family;
+  if constexpr (f == Family::lanes && K::packed)
+    lanes_kernel<K, Op, PackedView>(args);
+  else if constexpr (f == Family::lanes)
+    lanes_kernel<K, Op, FloatView>(args);
+  else if constexpr (f == Family::block && K::packed)
+    block_kernel<K, Op, PackedView>(args);
+  else if constexpr (f == Family::block)
+    block_kernel<K, Op, FloatView>(args);
+  else if constexpr (f == Family::shared)
+    block_kernel<K, Op, SharedView>(args);
+  else if constexpr (f == Family::cluster && K::packed)
+    cluster_kernel<K, Op, PackedView>(args);
+  else if constexpr (f == Family::cluster)
+    cluster_kernel<K, Op, FloatView>(args);
+  else if constexpr (f == Family::cluster_shared)
+    cluster_kernel<K, Op, SharedView>(args);
+  else if constexpr (f == Family::split && K::packed)
+    split_kernel<K, Op, PackedView>(args);
+  else if constexpr (f == Family::split)
+    split_kernel<K, Op, FloatView>(args);
+  else if constexpr (f == Family::split_reread)
+    split_kernel<K, Op, RereadView>(args);
+  else
+    block_kernel<K, Op, RereadView>(args);
+}
+
+/// Whether this compilation's GPU has what the kernel needs. Where it has not, the kernel is empty and never chosen:
+/// the table is for another device.
+#if defined(__CUDA_ARCH__)
+template <class K>
+constexpr bool compiles_here = __CUDA_ARCH__ / 10 >= least_architecture(K::kernel);
+#else
+template <class K>
+constexpr bool compiles_here = true;
+#endif
+
+template <class K, class Op>
+__global__ void __launch_bounds__(K::block) plain_entry(const RowArgs args) {
+  if constexpr (compiles_here<K>) run<K, Op>(args);
+}
+template <class K, class Op>
+__global__ void __launch_bounds__(K::block, bound_of(K::kernel)) bounded_entry(const RowArgs args) {
+  if constexpr (compiles_here<K>) run<K, Op>(args);
+}
+
+}  // namespace dispatch
+}  // namespace rowtune
