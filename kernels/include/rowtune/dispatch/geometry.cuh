@@ -116,11 +116,13 @@ inline long long workspace_of(const Kernel& k, long long rows) {
 }
 
 /// Blocks of a resident grid on a device where `per_unit` fit one of its `units`; 0: not even one row's. Of persistent
-/// blocks a multiple of 8: then a step over rows keeps the alignment of ragged ones, and their weights (see Weights).
+/// blocks a multiple of 8 where there are as many: then a step over rows keeps the alignment of ragged ones, and their
+/// weights (see Weights).
 constexpr long long resident_blocks(int split, int blocks_per_unit, int per_unit, int units) {
-  const int each = blocks_per_unit > 0 && blocks_per_unit < per_unit ? blocks_per_unit : per_unit;
-  const int multiple = split * (blocks_per_unit > 0 ? 8 : 1);
-  return static_cast<long long>(each) * units / multiple * multiple;
+  const long long all =
+      static_cast<long long>(blocks_per_unit > 0 && blocks_per_unit < per_unit ? blocks_per_unit : per_unit) * units;
+  const int eight = split * 8;
+  return blocks_per_unit > 0 && all >= eight ? all / eight * eight : all / split * split;
 }
 
 /// The floor of __launch_bounds__. Without one ptxas may settle for 32 registers and spill (seen in the split kernels
