@@ -7,8 +7,8 @@
 The method is rowtune's (kernels/cuda/cuda_bench.cpp): CUDA graphs of many launches, the median of replays; in the regime
 `cold` inputs, weights and outputs rotate through slots that together hold five times the L2, or, where a thousand slots
 hold less, another buffer is read before each replay. Outputs that a library allocates itself are kept until the graph is
-complete, so no address comes again within a graph. What a library does
-not offer, or refuses, is said on standard error and left out. Each result is checked against fp32 PyTorch first.
+complete, so no address comes again within a graph. What a library does not offer, or refuses, is said on standard error
+and left out. Each result is checked against fp32 PyTorch first.
 """
 
 import argparse
@@ -216,61 +216,80 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def installed(names):
+    """Name, maker and version of the libraries that are here."""
+    found = []
+    for name in names:
+        make, package = LIBRARIES[name]
+        try:
+            if package:
+                importlib.import_module(package)
+            found.append((name, make, version_of(package)))
+        except Exception as e:
+            tell(f"skipped {name}: {package} cannot be imported ({type(e).__name__}: {e})")
+    return found
+
+
+def workloads(args, op):
+    for dtype in args.dtype.split(","):
+        for shape in SHAPES[args.shapes][op] if args.shapes in SHAPES else args.shapes.split(","):
+            yield dtype, shape
+
+
+def measured(make, op, dtype, shape, args):
+    """Median and interval of one workload; None, said on standard error, where the library refuses it."""
+    try:
+        rows, cols = map(int, shape.split("x"))
+        return time_one(make(op), op, DTYPES[dtype], rows, cols, args.regime, args.replays)
+    except Exception as e:
+        tell(f"skipped {op} {dtype} {shape}: {type(e).__name__}: {str(e).splitlines()[0][:160]}")
+        torch.cuda.synchronize()
+        return None
+    finally:
+        torch.cuda.empty_cache()
+
+
 def main():
     args = parse_arguments()
     if not torch.cuda.is_available():
         tell("no CUDA device that PyTorch can use: nothing to measure")
         return 3
-    model = torch.cuda.get_device_name(0)
-    libraries = []
-    for name in args.impl.split(","):
-        make, package = LIBRARIES[name]
-        try:
-            if package:
-                importlib.import_module(package)
-            libraries.append((name, make, version_of(package)))
-        except Exception as e:
-            tell(f"skipped {name}: {package} cannot be imported ({type(e).__name__}: {e})")
-    began, written, skipped = time.time(), 0, 0
+    began, written, left_out = time.time(), 0, 0
     with open(args.out, "w") as out:
-        for name, make, version in libraries:  # one library after the other: what was compiled stays loaded
+        # One library after the other: what was compiled stays loaded.
+        for name, make, version in installed(args.impl.split(",")):
+            tell(f"{name} {version}")
             for op in args.op.split(","):
-                shapes = SHAPES[args.shapes][op] if args.shapes in SHAPES else args.shapes.split(",")
-                for dtype in args.dtype.split(","):
-                    for shape in shapes:
-                        if time.time() - began > args.budget:
-                            skipped += 1
-                            continue
-                        rows, cols = map(int, shape.split("x"))
-                        try:
-                            run = make(op)
-                            if run is None:
-                                tell(f"skipped {name} {op}: it has none")
-                                break
-                            median, low, high = time_one(run, op, DTYPES[dtype], rows, cols, args.regime, args.replays)
-                        except Exception as e:
-                            tell(f"skipped {name} {op} {dtype} {shape}: {type(e).__name__}: {str(e).splitlines()[0][:160]}")
-                            torch.cuda.synchronize()
-                            continue
-                        finally:
-                            torch.cuda.empty_cache()
-                        line = {
-                            "device_model": model,
-                            "op": op,
-                            "dtype": dtype,
-                            "shape": shape,
-                            "regime": args.regime,
-                            "impl": name,
-                            "version": version,
-                            "time_us": round(median, 4),
-                            "time_lo_us": round(low, 4),
-                            "time_hi_us": round(high, 4),
-                            "method": f"CUDA graph, median of {args.replays} replays, {args.regime} rotation",
-                        }
-                        out.write(json.dumps(line) + "\n")
-                        out.flush()
-                        written += 1
-    tell(f"{written} times written to {args.out} in {time.time() - began:.0f} s" + (f"; {skipped} left out by --budget" if skipped else ""))
+                if make(op) is None:
+                    tell(f"skipped {op}: it has none")
+                    continue
+                for dtype, shape in workloads(args, op):
+                    if time.time() - began > args.budget:
+                        left_out += 1
+                        continue
+                    times = measured(make, op, dtype, shape, args)
+                    if times is None:
+                        continue
+                    median, low, high = (round(t, 4) for t in times)
+                    line = {
+                        "device_model": torch.cuda.get_device_name(0),
+                        "op": op,
+                        "dtype": dtype,
+                        "shape": shape,
+                        "regime": args.regime,
+                        "impl": name,
+                        "version": version,
+                        "time_us": median,
+                        "time_lo_us": low,
+                        "time_hi_us": high,
+                        "method": f"CUDA graph, median of {args.replays} replays, {args.regime} rotation",
+                    }
+                    out.write(json.dumps(line) + "\n")
+                    out.flush()
+                    written += 1
+    tell(f"{written} times written to {args.out} in {time.time() - began:.0f} s")
+    if left_out > 0:
+        tell(f"{left_out} left out by --budget")
     return 0
 
 

@@ -7,7 +7,7 @@
 // Layout of a workspace: 64 bytes of header (launches so far, blocks that left), then for each of at most two merges
 // of a row, for each row, for each part, `exchange_words` words.
 // All blocks that share a row must be resident together: the launcher bounds the grid by the occupancy of the loaded
-// kernel and launches cooperatively.
+// kernel.
 
 #include "rowtune/exchange_layout.cuh"
 #include "rowtune/primitives.cuh"

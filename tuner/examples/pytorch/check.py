@@ -76,11 +76,11 @@ def cold_time(call, rows, cols, dtype, quick):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("library")
+    parser.add_argument("shared_object", help="librowtune_table.so, as build.sh leaves it")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--dtypes", default="bf16,f16,f32")
     options = parser.parse_args()
-    table = Rowtune(options.library)
+    table = Rowtune(options.shared_object)
     by_name = {name: dtype for dtype, name in DTYPES.items()}
     torch.manual_seed(1)
     print(f"{torch.cuda.get_device_name(0)}, PyTorch {torch.__version__}; cold, microseconds")
