@@ -82,11 +82,6 @@ class Bench {
   virtual std::int64_t bytes_in_rotation() const = 0;
 };
 
-struct Job {
-  Workload workload;
-  Config config;
-};
-
 /// The tensors of one launch in the caller's memory, laid out as the workload says: element (0, 0) of a matrix lies
 /// shape.off elements after the pointer, rows shape.ld apart; weight and bias are `cols` contiguous elements. Null
 /// where the workload has none.
@@ -102,11 +97,12 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
-  /// Compiles what is not cached yet, on all cores. Returns when done or when `stop` is set; a failing config is left
-  /// for `Bench::load` to report. `progress(done, total)` may come from any thread, one at a time. The tuner calls this
-  /// on a thread of its own while it opens, loads and samples on another.
-  virtual void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>& stop,
-                             const std::function<void(std::size_t, std::size_t)>& progress) = 0;
+  /// What `compile` takes for a config: many shapes and configs come to the same source. Empty where nothing is
+  /// compiled at run time.
+  virtual std::string source(const Workload&, const Config&) const { return {}; }
+  /// Compiles ahead what `Bench::load` will ask for. Called from many threads at a time, while others open, load and
+  /// sample. Throws ConfigFailure; `Bench::load` throws it again.
+  virtual void compile(const std::string&) {}
   /// Allocates and fills the buffers. Throws ConfigFailure(out_of_memory) when they do not fit.
   virtual std::unique_ptr<Bench> open(const Workload& workload) = 0;
   /// Runs a config once on the caller's data and leaves the result in `tensors.output`, also where the operation works

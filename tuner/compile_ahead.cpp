@@ -1,66 +1,78 @@
 #include "tuner/compile_ahead.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
-#include <utility>
+#include <exception>
 
 namespace rowtune {
 
-CompileAhead::CompileAhead(Device& device) : device_(device), thread_([this] { work(); }) {}
+CompileAhead::CompileAhead(Device& device, unsigned threads) : device_(device), threads_(std::max(1u, threads)) {}
 
 CompileAhead::~CompileAhead() {
   {
-    std::lock_guard lock(mutex_);  // or the thread could miss the notice between its test and its wait
+    std::lock_guard lock(mutex_);  // or a thread could miss the notice between its test and its wait
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
 }
 
-CompileAhead::Ticket CompileAhead::add(std::vector<Job> jobs, bool urgent) {
+CompileAhead::Ticket CompileAhead::add(const Workload& workload, const Config& config) {
+  std::string source = device_.source(workload, config);
+  if (source.empty()) return nothing;
   std::lock_guard lock(mutex_);
-  queue_.emplace(urgent ? queue_.begin() : queue_.end(), ++added_, std::move(jobs));
-  pending_.insert(added_);
+  const auto [at, is_new] = tickets_.try_emplace(std::move(source), units_.size() + 1);
+  if (!is_new) return at->second;
+  if (done_ == units_.size()) before_ = done_;
+  units_.push_back({&at->first, false});
+  queue_.push_back(at->second);
+  if (pool_.size() < threads_) pool_.emplace_back([this] { work(); });
   changed_.notify_all();
-  return added_;
+  return at->second;
 }
 
 bool CompileAhead::wait(Ticket ticket, const std::atomic<bool>& stop,
                         const std::function<void(std::size_t, std::size_t)>& waiting) {
+  if (ticket == nothing) return !stop;
   std::unique_lock lock(mutex_);
-  while (pending_.contains(ticket) && !error_) {
+  if (const auto at = std::find(queue_.begin(), queue_.end(), ticket); at != queue_.end()) {
+    queue_.erase(at);
+    queue_.push_front(ticket);
+  }
+  while (!units_[ticket - 1].done) {
     if (stop) return false;  // set by a signal handler, which cannot notify: hence the short waits
-    changed_.wait_for(lock, std::chrono::milliseconds(100));
-    if (waiting && pending_.contains(ticket)) {
+    const auto told = changed_.wait_for(lock, std::chrono::milliseconds(100));
+    if (waiting && told == std::cv_status::timeout && !units_[ticket - 1].done) {
+      const std::size_t done = done_ - before_, total = units_.size() - before_;
       lock.unlock();
-      waiting(batch_done_, batch_total_);
+      waiting(done, total);
       lock.lock();
     }
   }
-  if (error_) std::rethrow_exception(error_);
   return true;
 }
 
 void CompileAhead::work() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // the worker that measures goes first
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
     if (stop_) return;
-    const auto [ticket, jobs] = std::move(queue_.front());
+    const Ticket ticket = queue_.front();
     queue_.pop_front();
-    batch_done_ = 0;
-    batch_total_ = jobs.size();
+    const std::string& source = *units_[ticket - 1].source;
     lock.unlock();
-    std::exception_ptr error;
     try {
-      device_.compile_ahead(jobs, stop_, [this](std::size_t done, std::size_t) { batch_done_ = done; });
-    } catch (...) {
-      error = std::current_exception();
+      device_.compile(source);
+    } catch (const std::exception&) {
+      // told again, and recorded, when the config is loaded
     }
     lock.lock();
-    pending_.erase(ticket);
-    if (error) error_ = error;
+    units_[ticket - 1].done = true;
+    ++done_;
     changed_.notify_all();
-    if (error) return;
   }
 }
 

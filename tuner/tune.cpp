@@ -14,9 +14,9 @@
 namespace rowtune {
 namespace {
 
-constexpr std::size_t compile_batch = 32;
+constexpr std::size_t configs_ahead = 32;   ///< that are compiled before they are needed, of one workload
 constexpr std::size_t visit_configs = 4;    ///< that a strategy which adapts measures of a workload in a round
-constexpr std::size_t round_chunk = 32;     ///< workloads whose configs are compiled together
+constexpr std::size_t visits_ahead = 32;    ///< whose configs are compiled before they are needed
 constexpr double rounds_share = 0.8;        ///< of the budget, for rounds; finals of what is not complete come last
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
 constexpr double configs_per_share = 16;    ///< that a share should reach, by shorter sampling
@@ -77,8 +77,8 @@ TuneReport Tuner::run(const Plan& plan) {
 }
 
 /// A strategy that adapts knows only a few configs in advance. Compiled one workload after the other they would leave
-/// most cores idle and the device waiting: so all workloads advance together, a few configs a round, and those of the
-/// next workloads are compiled while these are measured.
+/// most cores idle and the device waiting: so all workloads advance together, a few configs a visit, and those of the
+/// next visits, also of the next round, are compiled while these are measured.
 void Tuner::run_in_rounds(double budget) {
   const double exploring = budget == forever ? forever : rounds_share * budget;
   while (!ended(exploring)) {
@@ -90,9 +90,12 @@ void Tuner::run_in_rounds(double budget) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others have what is left
       continue;
     }
-    compile_for_visits(open, 0);
+    const std::size_t ahead = std::min(visits_ahead, open.size() - 1);
+    const std::size_t each = std::max(visit_configs, configs_ahead / open.size());
+    for (std::size_t i = 0; i < ahead; ++i) compile_for_visit(*open[i], each);
     for (std::size_t i = 0; i < open.size() && !ended(exploring); ++i) {
-      if (i % round_chunk == 0) compile_for_visits(open, i + round_chunk);
+      if (Item& later = *open[(i + ahead) % open.size()]; !later.complete && !later.abandoned)
+        compile_for_visit(later, each);
       Item& item = *open[i];
       if (!take(item)) continue;
       visit(item);
@@ -119,18 +122,13 @@ double Tuner::share_of_one(double budget) const {
   return std::min(settings_.final.max_seconds, settings_.workers * (budget - elapsed()) / unfinished);
 }
 
-/// One batch for a chunk of workloads, so that all cores have work.
-void Tuner::compile_for_visits(const std::vector<Item*>& open, std::size_t first) {
-  std::vector<Wanted> wanted;
-  for (std::size_t i = first; i < std::min(open.size(), first + round_chunk); ++i) {
-    consult_neighbours(*open[i]);
-    for (std::size_t config : open[i]->sweep.upcoming(visit_configs)) wanted.push_back({open[i], config});
-  }
-  compile(wanted);
+void Tuner::compile_for_visit(Item& item, std::size_t configs) {
+  consult_neighbours(item);
+  for (std::size_t config : item.sweep.upcoming(configs)) compile(item, config);
 }
 
-/// Measures what is compiled of what the strategy wants next. What it wants only now comes in the next round, unless
-/// there is nothing else.
+/// Measures what was asked to be compiled of what the strategy wants next. What it wants only now comes in the next
+/// round, unless there is nothing else.
 void Tuner::visit(Item& item) {
   consult_neighbours(item);
   for (std::size_t measured = 0; measured < visit_configs && !item.abandoned && !stop_; ++measured) {
@@ -139,10 +137,7 @@ void Tuner::visit(Item& item) {
       complete(item);
       return;
     }
-    if (!item.tickets.contains(*config)) {
-      if (measured > 0) return;
-      compile({{&item, *config}}, true);
-    }
+    if (measured > 0 && !item.tickets.contains(*config)) return;
     if (!wait_for(item, *config)) return;
     measure_one(item, *config, settings_.limits);
   }
@@ -265,7 +260,8 @@ void Tuner::explore(Item& item, double deadline) {
       complete(item);
       return;
     }
-    if (!compiled(item, *config)) return;
+    compile_ahead_of(item);
+    if (!wait_for(item, *config)) return;
     if (deadline != forever)  // what is left of the share, after the buffers were opened, reaches many configs
       limits.max_seconds = std::clamp((deadline - elapsed()) / configs_per_share, least_sampling, limits.max_seconds);
     measure_one(item, *config, limits);
@@ -309,41 +305,25 @@ void Tuner::consult_neighbours(Item& item) {
     item.sweep.suggest(queue_->winners(item.sweep.workload(), winners_to_pass));
 }
 
-/// Sees to it that the config is compiled and that the compiler has work for the time after. False: stopped.
-bool Tuner::compiled(Item& item, std::size_t config) {
-  const auto queue = [this](Item& of, std::size_t count) {
-    std::vector<Wanted> wanted;
-    for (std::size_t i : of.sweep.upcoming(count)) wanted.push_back({&of, i});
-    compile(wanted);
-  };
-  if (!item.tickets.contains(config)) queue(item, compile_batch);
-  // Half a batch before it is needed; at the end of a workload, for the one that follows.
-  const auto soon = item.sweep.upcoming(compile_batch / 2 + 1);
-  if (!item.tickets.contains(soon.back())) {
-    queue(item, compile_batch + compile_batch / 2);
-  } else if (soon.size() <= compile_batch / 2) {
-    for (Item* next = &item + 1; next < items_.data() + items_.size(); ++next) {
-      if (next->complete || next->abandoned || !queue_->is_free(next->index)) continue;
-      if (next->tickets.empty()) queue(*next, compile_batch);
-      break;
-    }
+/// At the end of a workload for the one that follows.
+void Tuner::compile_ahead_of(Item& item) {
+  std::size_t ahead = configs_ahead;
+  for (Item* next = &item; ahead > 0 && next < items_.data() + items_.size(); ++next) {
+    if (next != &item && (next->complete || next->abandoned || !queue_->is_free(next->index))) continue;
+    const auto upcoming = next->sweep.upcoming(ahead);
+    for (std::size_t config : upcoming) compile(*next, config);
+    ahead -= std::min(ahead, upcoming.size());
   }
-  return wait_for(item, config);
 }
 
-/// Has those of them compiled that are not yet, in one batch.
-void Tuner::compile(const std::vector<Wanted>& wanted, bool urgent) {
-  std::vector<Job> jobs;
-  for (const auto& [item, config] : wanted)
-    if (!item->tickets.contains(config))
-      jobs.push_back({item->sweep.workload(), item->sweep.planned().configs[config]});
-  if (jobs.empty()) return;
-  const auto ticket = compiler_->add(std::move(jobs), urgent);
-  for (const auto& [item, config] : wanted) item->tickets.try_emplace(config, ticket);
+void Tuner::compile(Item& item, std::size_t config) {
+  if (!item.tickets.contains(config))
+    item.tickets[config] = compiler_->add(item.sweep.workload(), item.sweep.planned().configs[config]);
 }
 
 /// False: stopped.
-bool Tuner::wait_for(const Item& item, std::size_t config) {
+bool Tuner::wait_for(Item& item, std::size_t config) {
+  compile(item, config);
   return compiler_->wait(item.tickets.at(config), stop_,
                          [this](std::size_t done, std::size_t total) { observer_.compiling(done, total); });
 }

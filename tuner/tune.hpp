@@ -74,10 +74,6 @@ class Tuner {
 
  private:
   struct Item;  ///< a workload in this run
-  struct Wanted {
-    Item* item;
-    std::size_t config;
-  };
   void start(const Plan& plan);
   void remember_neighbours(const Plan& plan);
   void measure_bases_first(double budget);
@@ -89,9 +85,9 @@ class Tuner {
   void measure_energy(Item& item);
   std::vector<db::Measurement> recorded(const Item& item) const;
   void consult_neighbours(Item& item);
-  bool compiled(Item& item, std::size_t config);
-  void compile(const std::vector<Wanted>& wanted, bool urgent = false);
-  bool wait_for(const Item& item, std::size_t config);
+  void compile_ahead_of(Item& item);
+  void compile(Item& item, std::size_t config);
+  bool wait_for(Item& item, std::size_t config);
   bool ended(double deadline) const;
   double elapsed() const { return now_() - started_; }
   TuneStatus status(const Item& item) const;
@@ -101,7 +97,7 @@ class Tuner {
   void run_in_rounds(double budget);
   void visit(Item& item);
   void complete(Item& item);
-  void compile_for_visits(const std::vector<Item*>& open, std::size_t first);
+  void compile_for_visit(Item& item, std::size_t configs);
   double share_of_one(double budget) const;
   std::vector<Item*> in_order();
 

@@ -16,13 +16,11 @@ WorkerDevice::WorkerDevice(const WorkerMeasurer& worker) : info_(worker.device()
   }
 }
 
-void WorkerDevice::compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>& stop,
-                                 const std::function<void(std::size_t, std::size_t)>& progress) {
-  if (compiler_)
-    compiler_->compile_ahead(jobs, stop, progress);
-  else if (progress && !jobs.empty())
-    progress(jobs.size(), jobs.size());
+std::string WorkerDevice::source(const Workload& workload, const Config& config) const {
+  return compiler_ ? compiler_->source(workload, config) : std::string();
 }
+
+void WorkerDevice::compile(const std::string& source) { compiler_->compile(source); }
 
 std::unique_ptr<Bench> WorkerDevice::open(const Workload&) {
   throw std::logic_error("the buffers of a worker's device are opened by the worker");

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "kernels/device.hpp"
 #include "tuner/worker_measurer.hpp"
@@ -19,8 +18,8 @@ class WorkerDevice : public Device {
   std::string source_fingerprint(Operation op) const override { return fingerprints_.at(op); }
   /// Into the cache on disk, which the worker reads: useful where both see the same one. Without a compiler here the
   /// worker compiles for itself.
-  void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>& stop,
-                     const std::function<void(std::size_t, std::size_t)>& progress) override;
+  std::string source(const Workload& workload, const Config& config) const override;
+  void compile(const std::string& source) override;
   /// What runs on the device is the worker's: these throw std::logic_error.
   std::unique_ptr<Bench> open(const Workload& workload) override;
   void compute(const Workload& workload, const Config& config, const HostTensors& tensors) override;

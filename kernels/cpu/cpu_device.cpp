@@ -23,11 +23,6 @@ class CpuDevice final : public Device {
  public:
   const DeviceInfo& info() const override { return info_; }
 
-  void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>&,
-                     const std::function<void(std::size_t, std::size_t)>& progress) override {
-    if (progress && !jobs.empty()) progress(jobs.size(), jobs.size());  // the program's compiler did it
-  }
-
   std::unique_ptr<Bench> open(const Workload& workload) override { return cpu::open_bench(workload, info_); }
 
   void compute(const Workload& workload, const Config& config, const HostTensors& tensors) override {

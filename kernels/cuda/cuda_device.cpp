@@ -73,26 +73,10 @@ class CudaDevice : public Device {
 
   const DeviceInfo& info() const override { return info_; }
 
-  void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>& stop,
-                     const std::function<void(std::size_t, std::size_t)>& progress) override {
-    std::atomic<std::size_t> next{0};
-    std::size_t done = 0;
-    std::mutex reporting;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < jobs.size() && !stop; i = next++) {
-        try {
-          compile(plan_kernel(jobs[i].workload, jobs[i].config).source);
-        } catch (const std::exception&) {
-          // told again, and recorded, when the config is loaded
-        }
-        const std::lock_guard lock(reporting);
-        ++done;
-        if (progress) progress(done, jobs.size());
-      }
-    };
-    std::vector<std::jthread> pool;
-    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) pool.emplace_back(work);
+  std::string source(const Workload& workload, const Config& config) const override {
+    return plan_kernel(workload, config).source;
   }
+  void compile(const std::string& source) override { binary_of(source); }
 
   std::unique_ptr<Bench> open(const Workload& workload) override {
     check(cudaSetDevice(index_), fmt::format("choosing device {}", index_));
@@ -100,19 +84,19 @@ class CudaDevice : public Device {
     if (workload.shape.rows > info_.memory_bytes / std::max<std::int64_t>(1, workload.shape.ld))
       throw ConfigFailure(Outcome::out_of_memory, fmt::format("{} needs more than the {} MiB of {}",
                                                               to_string(workload), info_.memory_bytes >> 20, info_.id));
-    return make_bench(workload, info_, [this](const std::string& source) { return compile(source); });
+    return make_bench(workload, info_, [this](const std::string& source) { return binary_of(source); });
   }
 
   void compute(const Workload& workload, const Config& config, const HostTensors& tensors) override {
     check(cudaSetDevice(index_), fmt::format("choosing device {}", index_));
-    compute_once(workload, config, tensors, info_, [this](const std::string& source) { return compile(source); });
+    compute_once(workload, config, tensors, info_, [this](const std::string& source) { return binary_of(source); });
   }
 
   std::string source_fingerprint(Operation op) const override { return kernel_fingerprint(op); }
 
  private:
   /// Keeps what was compiled: the disk cache may be missing.
-  Binary compile(const std::string& source) {
+  Binary binary_of(const std::string& source) {
     {
       const std::lock_guard lock(mutex_);
       if (const auto at = binaries_.find(source); at != binaries_.end()) return at->second;

@@ -128,8 +128,6 @@ class OffByOnePercent : public Device {
  public:
   explicit OffByOnePercent(Device& device) : device_(device) {}
   const DeviceInfo& info() const override { return device_.info(); }
-  void compile_ahead(const std::vector<Job>&, const std::atomic<bool>&,
-                     const std::function<void(std::size_t, std::size_t)>&) override {}
   std::unique_ptr<Bench> open(const Workload& w) override { return device_.open(w); }
   std::string source_fingerprint(Operation op) const override { return device_.source_fingerprint(op); }
   void compute(const Workload& w, const Config& config, const HostTensors& tensors) override {

@@ -28,12 +28,12 @@ class FakeDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   DeviceInfo& edit() { return info_; }
   std::string source_fingerprint(Operation op) const override { return fingerprint + to_string(op); }
-  void compile_ahead(const std::vector<Job>& jobs, const std::atomic<bool>&,
-                     const std::function<void(std::size_t, std::size_t)>& progress) override {
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      compiled.insert(to_string(jobs[i].workload) + " " + jobs[i].config.name());
-      progress(i + 1, jobs.size());
-    }
+  std::string source(const Workload& workload, const Config& config) const override {
+    return to_string(workload) + " " + config.name();
+  }
+  void compile(const std::string& source) override {
+    const std::lock_guard lock(mutex_);
+    compiled.insert(source);
   }
   std::unique_ptr<Bench> open(const Workload& workload) override;
   void compute(const Workload&, const Config&, const HostTensors&) override {}
@@ -51,12 +51,13 @@ class FakeDevice : public Device {
   double seconds_per_sample = 0.01;
   double clock = 0;
   int opened = 0;
-  std::vector<std::string> loaded;  ///< `workload config`, in the order loaded
-  std::set<std::string> compiled;
+  std::vector<std::string> loaded;     ///< `workload config`, in the order loaded
+  std::set<std::string> compiled;      ///< `workload config`; to be read when no tuner runs
   std::map<std::string, int> samples;  ///< taken, by config
 
  private:
   DeviceInfo info_;
+  std::mutex mutex_;
 };
 
 class FakeKernel : public Kernel {
