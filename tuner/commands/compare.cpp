@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "db/database.hpp"
+#include "reports/findings.hpp"
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
 #include "tuner/statistics.hpp"
@@ -91,6 +94,39 @@ std::map<std::string, db::BestRow> winners(const std::string& file, const std::s
   return out;
 }
 
+/// Other libraries' times that either file holds.
+reports::FastestOthers fastest_others_of(const std::vector<std::string>& files) {
+  std::vector<db::BaselineRow> rows;
+  for (const std::string& file : files)
+    for (db::BaselineRow& row : db::Database::open(file, db::Database::Mode::read_only).baselines())
+      rows.push_back(std::move(row));
+  return reports::fastest_others(rows);
+}
+
+/// Beside two winners of a workload, the fastest other library on either device, and how many times longer it takes.
+void add_others(reports::Sheet& sheet, const std::vector<std::pair<db::BestRow, db::BestRow>>& pairs,
+                const reports::FastestOthers& others) {
+  if (others.empty()) return;
+  sheet.heads.push_back(column("best_other", "fastest other"));
+  sheet.heads.push_back(column("best_other_us", "its time", Style::time));
+  sheet.heads.push_back(column("a_speedup_over_other", "speedup of A", Style::ratio));
+  sheet.heads.push_back(column("b_speedup_over_other", "of B", Style::ratio));
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto& [a, b] = pairs[i];
+    const db::Baseline* fastest = nullptr;
+    for (const std::string& model : {a.device_model, b.device_model})
+      if (const auto found = others.find({model, a.workload()}); found != others.end())
+        if (fastest == nullptr || found->second.baseline.time_us < fastest->time_us) fastest = &found->second.baseline;
+    const std::size_t known = sheet.rows[i].size();
+    sheet.rows[i].resize(sheet.heads.size());
+    if (fastest == nullptr) continue;
+    sheet.rows[i][known] = fastest->impl;
+    sheet.rows[i][known + 1] = fastest->time_us;
+    sheet.rows[i][known + 2] = fastest->time_us / *a.time_us;
+    sheet.rows[i][known + 3] = fastest->time_us / *b.time_us;
+  }
+}
+
 }  // namespace
 
 int compare_command(const Arguments& arguments) {
@@ -136,6 +172,7 @@ int compare_command(const Arguments& arguments) {
                  column("b_regret_in_a", "regret in A", Style::fraction)};
   const Board board_a = board_of(files[0], line.text("model-a")), board_b = board_of(files[1], line.text("model-b"));
   std::vector<Standing> of_a, of_b;
+  std::vector<std::pair<db::BestRow, db::BestRow>> pairs;
   int slower = 0;
   for (const auto& [key, a] : before) {
     const auto found = after.find(key);
@@ -148,10 +185,12 @@ int compare_command(const Arguments& arguments) {
     sheet.rows.push_back({a.op, a.dtype, to_string(a.workload().shape), a.regime, a.config, *a.time_us, b.config,
                           *b.time_us, *b.time_us / *a.time_us, word, of_a.back().tie, cell(of_a.back().regret),
                           of_b.back().tie, cell(of_b.back().regret)});
+    pairs.emplace_back(a, b);
   }
   if (sheet.rows.empty())
     throw NotFoundError(
         fmt::format("{} and {} have no workload in common: there is nothing to compare", files[0], files[1]));
+  add_others(sheet, pairs, fastest_others_of(files));
   print(sheet, format);
   if (!line.get<bool>("quiet")) tell(summary("A", "B", of_a) + summary("B", "A", of_b));
   return line.get<bool>("fail-on-regression") && slower > 0 ? exit_failed : exit_done;

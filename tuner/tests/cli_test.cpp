@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "kernels/words.hpp"
 
@@ -248,6 +249,20 @@ TEST_F(Cli, VerifyTimesTheWinnersAgainAndCompareSaysHowTwoTunesAgree) {
   EXPECT_NE(compared.err.find("2 of 2 winners of A (100.0 %) are among the ties of B"), std::string::npos)
       << compared.err;
   EXPECT_EQ(run("best --objective energy --regime all --db a.db").code, 1) << "a cpu tells no energy";
+}
+
+TEST_F(Cli, CompareShowsTheOthersBeside) {
+  const Result result = run("compare " ROWTUNE_SAMPLE " " ROWTUNE_SAMPLE " --format json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto rows = nlohmann::json::parse(result.out);
+  std::size_t with_other = 0;
+  for (const auto& row : rows) {
+    if (row.at("best_other").is_null()) continue;
+    ++with_other;
+    EXPECT_NEAR(row.at("a_speedup_over_other").get<double>(),
+                row.at("best_other_us").get<double>() / row.at("time_us_a").get<double>(), 1e-6);
+  }
+  EXPECT_GE(with_other, 20u) << result.out.substr(0, 2000);
 }
 
 TEST_F(Cli, SigintEndsCleanlyAndTheNextRunGoesOn) {
