@@ -119,6 +119,13 @@ Constraint row_by_row() {
               [](const Workload&, const DeviceInfo&, const Config& c) { return c.rows_per_warp() == 1; });
 }
 
+Constraint prefetch_of_use() {
+  return worth("prefetch", "the rows about 2 KB ahead, unless a row is too long for it",
+               [](const Workload& w, const DeviceInfo&, const Config& c) {
+                 return c.get('p', 0) == 0 || (c.get('p', 0) == useful_prefetch(w) && w.shape.rows > 1);
+               });
+}
+
 Constraint few_long_rows() {
   return worth("few_long_rows", "all threads share a row, where rows are long and few",
                [](const Workload& w, const DeviceInfo&, const Config& c) {
@@ -138,10 +145,7 @@ std::vector<Constraint> walking_rules(std::vector<Constraint> more = {}) {
                        [](const Workload& w, const DeviceInfo& d, const Config& c) {
                          return !is_short_row(w, d) || (c.vector_width() == 4 && c.get('k', 1) == 1);
                        }));
-  more.push_back(worth("prefetch", "the rows about 2 KB ahead, unless a row is too long for it",
-                       [](const Workload& w, const DeviceInfo&, const Config& c) {
-                         return c.get('p', 0) == 0 || (c.get('p', 0) == useful_prefetch(w) && w.shape.rows > 1);
-                       }));
+  more.push_back(prefetch_of_use());
   more.push_back(few_long_rows());
   return rules(std::move(more));
 }
@@ -193,7 +197,8 @@ Algorithm copy_algorithm() {
 
 Algorithm registers_algorithm() {
   const auto axes = [](const Workload&, const DeviceInfo& d) {
-    return std::vector<Axis>{threads(d), rows_in_flight({1, 4}), vectors({1, 2, 4, 8, 16}), splits({1}), bypass()};
+    return std::vector<Axis>{threads(d), rows_in_flight({1, 4}), vectors({1, 2, 4, 8, 16}), splits({1}), prefetch(),
+                             bypass()};
   };
   return {
       "registers",
@@ -217,6 +222,7 @@ Algorithm registers_algorithm() {
                     return c.get('n', 0) == 0 ||
                            (w.shape.ld * bytes % vector == 0 && w.shape.off * bytes % vector == 0);
                   }),
+             prefetch_of_use(),
              worth("row_fills", "the row does not fit into half of the v vectors",
                    [](const Workload& w, const DeviceInfo& d, const Config& c) {
                      return c.vector_width() == 1 || w.shape.cols > c.vector_width() / 2 * lanes_of(d);

@@ -26,6 +26,8 @@ std::int64_t rotation_goal(const DeviceInfo& info) {
   return std::clamp(4 * info.cache_bytes, rotation_low, rotation_high);
 }
 
+}  // namespace
+
 std::int64_t slots_for(const Workload& w, const DeviceInfo& info) {
   if (w.regime != Regime::cold) return 1;
   const std::int64_t each = std::max<std::int64_t>(bytes_moved(w), 1);
@@ -34,11 +36,12 @@ std::int64_t slots_for(const Workload& w, const DeviceInfo& info) {
                                   std::max<std::int64_t>(1, rotation_goal(info) / slot_bytes(w)));
 }
 
-/// Enough launches for a millisecond at 40 GB/s and a microsecond of overhead: the same for every config.
 std::int64_t launches_for(const Workload& w) {
   const double expected_us = 1.0 + static_cast<double>(bytes_moved(w)) / 40e3;
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(1000 / expected_us));
 }
+
+namespace {
 
 class CpuBench final : public Bench {
  public:

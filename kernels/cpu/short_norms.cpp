@@ -29,9 +29,13 @@ struct ShortNorm {
     float mean[R], squares[R];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      x[r] = Row::load(row_at<E>(t.input, t, row + r), n);  // 0 outside
+      const T* input = row_at<E>(t.input, t, row + r);
+      x[r] = Row::load(input, n);  // 0 outside
+      if (t.ahead != 0) Row::prefetch(input + t.ahead, n);
       if constexpr (Op == Operation::fused_add_rmsnorm) {
-        const Row residual = Row::load(row_at<E>(t.residual, t, row + r), n);
+        const T* added = row_at<E>(t.residual, t, row + r);
+        const Row residual = Row::load(added, n);
+        if (t.ahead != 0) Row::prefetch(added + t.ahead, n);
 #pragma GCC unroll 16
         for (int j = 0; j < V; ++j) x[r].v[j] = hn::Add(x[r].v[j], residual.v[j]);
         x[r].store_and_read(row_at<E>(t.new_residual, t, row + r), n);

@@ -32,6 +32,13 @@ struct ShortRow {
     }
   }
 
+  /// Asks for another row while this one is computed.
+  static HWY_INLINE void prefetch(const T* p, int n) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; j += 2)
+      if (j * lanes() < n) HWY_NAMESPACE::prefetch(p + j * lanes());
+  }
+
   static HWY_INLINE ShortRow load(const T* p, int n) {  // 0 outside
     ShortRow row;
     if constexpr (V == 1) {

@@ -25,7 +25,9 @@ struct ShortSoftmax {
     float max[R], sum[R];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      x[r] = ShortRow<E, V>::load(row_at<E>(t.input, t, row + r), n);
+      const auto* input = row_at<E>(t.input, t, row + r);
+      x[r] = ShortRow<E, V>::load(input, n);
+      if (t.ahead != 0) ShortRow<E, V>::prefetch(input + t.ahead, n);
       x[r].fill_outside(n, minus_infinity);
     }
 #pragma GCC unroll 8

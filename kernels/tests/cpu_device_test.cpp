@@ -106,7 +106,7 @@ TEST(CpuDevice, RefusesConfigsThatAreNoConfigs) {
   const Workload w = small(Operation::softmax);
   for (const char* name : {"threepass.b0.r1.v4.s1.k1.p0.n0", "threepass.b1.r2.v4.s1.k1.p0.n0", "nothing.b1",
                            "threepass.b1.r1.v3.s1.k1.p0.n0", "threepass.b1.r1.v4.s1.k2.p0.n0", "copy.b1.r1.v4.s1.n0",
-                           "registers.b1.r1.v1.s1.n0"})
+                           "registers.b1.r1.v1.s1.p0.n0"})
     EXPECT_THROW(parse_config(name, w, device->info()), UsageError) << name;
 }
 
