@@ -35,6 +35,15 @@ EvaluationSummary summarise(const std::vector<Trial>& trials) {
   return s;
 }
 
+bool is_beyond(const DispatchTable& table, const Shape& shape) {
+  const auto outside = [&](std::int64_t DispatchEntry::*extent, std::int64_t asked) {
+    const auto less = [&](const DispatchEntry& a, const DispatchEntry& b) { return a.*extent < b.*extent; };
+    const auto [least, most] = std::minmax_element(table.entries.begin(), table.entries.end(), less);
+    return least == table.entries.end() || asked < (*least).*extent || asked > (*most).*extent;
+  };
+  return outside(&DispatchEntry::cols, shape.cols) || outside(&DispatchEntry::rows, shape.rows);
+}
+
 std::vector<Trial> leave_one_out(const std::vector<db::BestRow>& leaderboard, const DispatchSettings& settings) {
   std::vector<Trial> trials;
   for (const auto& measured : measured_tables(leaderboard)) {
@@ -52,6 +61,7 @@ std::vector<Trial> leave_one_out(const std::vector<db::BestRow>& leaderboard, co
       trial.kind = match.kind;
       trial.config = match.config == "base" ? w.base : match.config;
       trial.is_base = trial.config == w.base;
+      trial.beyond = is_beyond(tables.tables.front(), w.shape);
       trial.best_config = w.best, trial.best_us = w.best_us();
       trial.time_us = w.time_of(trial.config);
       trials.push_back(std::move(trial));

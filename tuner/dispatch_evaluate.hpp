@@ -20,6 +20,7 @@ struct Trial {
   std::optional<double> time_us;  ///< absent: this config was not measured on this shape
   double best_us = 0;
   bool is_base = false;
+  bool beyond = false;  ///< outside the tuned cols or rows that the table was built from: extrapolated
   std::optional<double> regret() const;
 };
 
@@ -28,6 +29,9 @@ struct EvaluationSummary {
   std::optional<double> median, p95, worst;  ///< of the regret, over the trials that have one
 };
 EvaluationSummary summarise(const std::vector<Trial>& trials);
+
+/// Whether a shape has fewer or more cols or rows than every tuned shape of the table.
+bool is_beyond(const DispatchTable& table, const Shape& shape);
 
 /// Leave one out: each tuned shape is asked of the table built without it; the answer is judged by the recorded times
 /// of that shape.

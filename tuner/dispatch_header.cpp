@@ -145,8 +145,7 @@ std::string tuned(const std::vector<const DispatchTable*>& tables) {
 std::string to_header(const DispatchTables& all) {
   std::map<std::pair<Operation, Dtype>, std::vector<const DispatchTable*>> groups;
   for (const auto& t : all.tables) {
-    if (!is_cuda(t.device_limits) || gives_row_results(t.op))
-      continue;  // the launchers write tensors, not results of rows
+    if (!is_cuda(t.device_limits)) continue;
     auto& group = groups[{t.op, t.dtype}];
     const auto same_code = [&](const DispatchTable* other) {
       return other->options.weight == t.options.weight && other->options.bias == t.options.bias;

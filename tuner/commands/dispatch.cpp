@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -107,6 +108,10 @@ std::vector<Trial> judge(const DispatchTables& tables, const std::vector<db::Bes
       Trial trial{head.device_model, head.op, head.dtype, w.shape, match.kind, match.config, w.best, {}, w.best_us()};
       if (trial.config == "base") trial.config = w.base;
       trial.is_base = trial.config == w.base;
+      for (const auto& table : tables.tables)
+        if (table.device_model == head.device_model && table.op == head.op && table.dtype == head.dtype &&
+            table.options == head.options)
+          trial.beyond = is_beyond(table, w.shape);
       trial.time_us = w.time_of(trial.config);
       trials.push_back(std::move(trial));
     }
@@ -160,11 +165,11 @@ int evaluate(const CommandLine& line, Format format) {
   if (format != Format::table) {
     sheet.heads = {column("device"),       column("op"),     column("dtype"),   column("shape"),
                    column("match"),        column("config"), column("time_us"), column("best_config"),
-                   column("best_time_us"), column("regret")};
+                   column("best_time_us"), column("regret"), column("place")};
     for (const auto& t : trials)
       sheet.rows.push_back({t.device_model, to_string(t.op), to_string(t.dtype), to_string(t.shape), to_string(t.kind),
                             t.config, t.time_us ? Cell(*t.time_us) : Cell(), t.best_config, t.best_us,
-                            t.regret() ? Cell(*t.regret()) : Cell()});
+                            t.regret() ? Cell(*t.regret()) : Cell(), t.beyond ? "beyond" : "between"});
     print(sheet, format);
     return exit_done;
   }
@@ -193,6 +198,12 @@ int evaluate(const CommandLine& line, Format format) {
   for (const auto& t : trials) groups[{t.device_model, t.op, t.dtype}].push_back(t);
   for (const auto& [key, some] : groups) add(to_string(std::get<1>(key)), to_string(std::get<2>(key)), some);
   add("all", "", trials);
+  for (const bool beyond : {false, true}) {
+    std::vector<Trial> some;
+    std::copy_if(trials.begin(), trials.end(), std::back_inserter(some),
+                 [&](const Trial& t) { return t.beyond == beyond; });
+    if (!some.empty()) add(beyond ? "beyond" : "between", "", some);
+  }
   print(sheet, format);
   return exit_done;
 }

@@ -16,5 +16,6 @@ cudaError_t call_everything(const rowtune::RowParams& p) {
   if (error == cudaSuccess) error = all_of<Operation::layernorm, T>(p);
   if (error == cudaSuccess) error = all_of<Operation::rmsnorm, T>(p);
   if (error == cudaSuccess) error = all_of<Operation::fused_add_rmsnorm, T>(p);
+  if (error == cudaSuccess) error = all_of<Operation::argmax_logsumexp, T>(p);
   return error;
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +66,8 @@ using rowtune::dispatch::Operation;
 using T = rowtune::DTYPE;
 constexpr Operation op = Operation::OPERATION;
 constexpr bool is_softmax = op == Operation::softmax || op == Operation::log_softmax;
+constexpr bool is_norm = rowtune::dispatch::is_norm(op);
+constexpr bool gives_row_results = rowtune::dispatch::gives_row_results(op);
 constexpr bool is_fused = op == Operation::fused_add_rmsnorm;
 constexpr bool has_bias = op == Operation::layernorm;
 using Tuned = rowtune::dispatch::Tuned<op, T>;
@@ -97,31 +100,39 @@ Element value(int tensor, long long row, long long col, long long cols) {
 }
 
 /// A matrix on the device, with guards around it.
-struct Matrix {
+template <class E>
+struct MatrixOf {
   static constexpr long long guard = 64;  // elements
   long long rows, cols, stride, offset;
-  std::vector<Element> host;
-  Element* device = nullptr;
+  std::vector<E> host;
+  E* device = nullptr;
 
-  Matrix(long long r, long long c, long long s, long long off, int tensor) : rows(r), cols(c), stride(s), offset(off) {
-    host.assign(static_cast<std::size_t>(2 * guard + offset + (rows - 1) * stride + cols), H::of(-77.0f));
-    if (tensor >= 0)
-      for (long long i = 0; i < rows; ++i)
-        for (long long j = 0; j < cols; ++j) at(i, j) = value(tensor, i, j, cols);
+  MatrixOf(long long r, long long c, long long s, long long off, E poison) : rows(r), cols(c), stride(s), offset(off) {
+    host.assign(static_cast<std::size_t>(2 * guard + offset + (rows - 1) * stride + cols), poison);
     require(cudaMalloc(&device, bytes()), "allocating");
     upload();
   }
-  ~Matrix() { cudaFree(device); }
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
-  std::size_t bytes() const { return host.size() * sizeof(Element); }
-  Element& at(long long i, long long j) { return host[static_cast<std::size_t>(guard + offset + i * stride + j)]; }
+  ~MatrixOf() { cudaFree(device); }
+  MatrixOf(const MatrixOf&) = delete;
+  MatrixOf& operator=(const MatrixOf&) = delete;
+  std::size_t bytes() const { return host.size() * sizeof(E); }
+  E& at(long long i, long long j) { return host[static_cast<std::size_t>(guard + offset + i * stride + j)]; }
   void upload() { require(cudaMemcpy(device, host.data(), bytes(), cudaMemcpyHostToDevice), "copying to the device"); }
-  Element* data() const { return device + guard + offset; }
-  std::vector<Element> download() const {
-    std::vector<Element> now(host.size());
+  E* data() const { return device + guard + offset; }
+  std::vector<E> download() const {
+    std::vector<E> now(host.size());
     require(cudaMemcpy(now.data(), device, bytes(), cudaMemcpyDeviceToHost), "copying from the device");
     return now;
+  }
+};
+
+/// Tensor `tensor` of the values above; -1: an output.
+struct Matrix : MatrixOf<Element> {
+  Matrix(long long r, long long c, long long s, long long off, int tensor) : MatrixOf(r, c, s, off, H::of(-77.0f)) {
+    if (tensor < 0) return;
+    for (long long i = 0; i < rows; ++i)
+      for (long long j = 0; j < cols; ++j) at(i, j) = value(tensor, i, j, cols);
+    upload();
   }
 };
 
@@ -185,7 +196,7 @@ cudaError_t call(RowParams& p, Workspace& workspace) {
 }
 
 /// Runs one case and checks rows `step` apart, the first and the last among them, and everything around the outputs.
-Match check(const Case& c, Workspace& workspace, long long step = 1) {
+Match check_tensors(const Case& c, Workspace& workspace, long long step) {
   Matrix input(c.rows, c.cols, c.stride, c.offset, 0),
       residual(is_fused ? c.rows : 1, is_fused ? c.cols : 1, is_fused ? c.stride : 1, c.offset, 1);
   Matrix weight(1, c.cols, c.cols, 0, 2), bias(1, c.cols, c.cols, 0, 3);
@@ -257,6 +268,61 @@ Match check(const Case& c, Workspace& workspace, long long step = 1) {
   return match;
 }
 
+/// The same for argmax_logsumexp: rows with and without a spike (then several elements may be the largest), and some
+/// with elements that are no numbers or not finite. The output's rows are as far apart as the case's, beyond 2 words.
+Match check_row_results(const Case& c, Workspace& workspace, long long step) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Matrix input(c.rows, c.cols, c.stride, c.offset, 0);
+  for (long long i = 0; i < c.rows; ++i)
+    for (long long j = 0; j < c.cols; ++j) {
+      if (i % 2 == 1) input.at(i, j) = value(1, i, j, c.cols);
+      if (i % 8 == 2 && (j == c.cols / 3 || j == c.cols - 1)) input.at(i, j) = H::of(std::nanf(""));
+      if (i % 8 == 3 && j == c.cols / 2) input.at(i, j) = H::of(static_cast<float>(infinity));
+      if (i % 8 == 4) input.at(i, j) = H::of(static_cast<float>(-infinity));
+    }
+  input.upload();
+  MatrixOf<std::int32_t> output(c.rows, 2, 2 + c.output_stride - c.cols, c.output_offset, -77);
+  Match match;
+  RowParams p;
+  p.input = input.data(), p.output = output.data();
+  p.rows = c.rows, p.cols = c.cols;
+  p.input_stride = c.stride, p.output_stride = output.stride;
+  p.match = &match;
+  if (const cudaError_t error = call(p, workspace); error != cudaSuccess)
+    return fail(c.name() + ": " + cudaGetErrorString(error)), match;
+  require(cudaDeviceSynchronize(), c.name().c_str());
+
+  auto now = output.download();
+  const auto place = [&](long long i, long long j) {
+    return static_cast<std::size_t>(output.guard + output.offset + i * output.stride + j);
+  };
+  for (long long i = 0; i < c.rows; i = i == c.rows - 1 ? c.rows : std::min(i + step, c.rows - 1)) {
+    long long index = 0;
+    const auto x = [&](long long j) { return static_cast<double>(H::to(input.at(i, j))); };
+    for (long long j = 1; j < c.cols && !std::isnan(x(index)); ++j)
+      if (std::isnan(x(j)) || x(j) > x(index)) index = j;
+    double sum = 0, want = x(index);
+    for (long long j = 0; j < c.cols; ++j) sum += std::exp(x(j) - want);
+    if (std::isfinite(want)) want += std::log(sum);
+    float got = 0;
+    std::memcpy(&got, &now[place(i, 1)], sizeof got);
+    const bool right = std::isnan(want) ? std::isnan(got)
+                                        : got == want || std::fabs(got - want) <= 4e-6 * std::max(1.0, std::fabs(want));
+    if (now[place(i, 0)] == index && right) continue;
+    char text[200];
+    std::snprintf(text, sizeof text, ": row %lld gives %d and %.9g, not %lld and %.9g (%s)", i, now[place(i, 0)], got,
+                  index, want, match.config);
+    return fail(c.name() + text), match;
+  }
+  for (long long i = 0; i < c.rows; ++i) now[place(i, 0)] = now[place(i, 1)] = -77;
+  if (now != output.host) fail(c.name() + ": wrote outside the rows");
+  return match;
+}
+
+Match check(const Case& c, Workspace& workspace, long long step = 1) {
+  return gives_row_results ? check_row_results(c, workspace, step) : check_tensors(c, workspace, step);
+}
+
 // ------------------------------------------------------------------------------------------------------- parts
 
 /// Needs no GPU: what is wrong is refused before a device is asked for anything.
@@ -283,7 +349,13 @@ void check_arguments() {
   p = good(), p.output = memory + 1, expect("an output between elements", p, cudaErrorInvalidValue);
   p = good(), p.output = memory + T::bytes, expect("an output over the input", p, cudaErrorInvalidValue);
   p = good(), p.eps = -1;
-  if (!is_softmax) expect("a negative eps", p, cudaErrorInvalidValue);
+  if (is_norm) expect("a negative eps", p, cudaErrorInvalidValue);
+  p = good(), p.output = memory;
+  if (gives_row_results) expect("results of rows over the rows", p, cudaErrorInvalidValue);
+  p = good(), p.output_stride = gives_row_results ? 1 : 7;
+  expect("an output stride below its columns", p, cudaErrorInvalidValue);
+  p = good(), p.output = memory + 1026;
+  if (gives_row_results) expect("an output between its words", p, cudaErrorInvalidValue);
   p = good(), p.bias = memory;
   if (!has_bias) expect("a bias that the operation lacks", p, cudaErrorInvalidValue);
   p = good(), p.weight = p.output, expect("weights in the output", p, cudaErrorInvalidValue);
@@ -323,7 +395,6 @@ std::vector<Case> cases() {
   const long long shapes[][2] = {{1, 1},    {3, 2},    {5, 16},    {33, 17},   {64, 63},   {130, 100},  {3, 255},
                                  {5, 257},  {4, 1000}, {7, 1023},  {5, 1024},  {5, 1025},  {3, 4095},   {2, 4096},
                                  {2, 4097}, {3, 8193}, {2, 32000}, {3, 32001}, {1, 50257}, {2, 131073}, {1, 1048577}};
-  const bool norm = !is_softmax;
   int number = 0;
   for (const auto& shape : shapes) {
     const long long rows = shape[0], cols = shape[1];
@@ -331,9 +402,9 @@ std::vector<Case> cases() {
                          bool in_place) {
       // Options in turn, so that all of them meet all kinds of shapes.
       const int options = number++ % 4;
-      const bool weight = norm && options != 1, bias = has_bias && options != 1 && options != 2;
-      all.push_back(
-          {rows, cols, stride, offset, out_stride, out_offset, in_place, weight, bias, weight && options == 3});
+      const bool weight = is_norm && options != 1, bias = has_bias && options != 1 && options != 2;
+      all.push_back({rows, cols, stride, offset, out_stride, out_offset, in_place && !gives_row_results, weight, bias,
+                     weight && options == 3});
     };
     const long long whole = (cols + 15) / 16 * 16;
     for (int again = 0; again < 4; ++again) add(cols, 0, cols, 0, false);  // with each set of options
@@ -354,9 +425,9 @@ double time_cold(const rowtune::dispatch::Entry& e, Workspace& workspace, int de
   cudaDeviceProp properties;
   require(cudaGetDeviceProperties(&properties, device), "reading the device");
   const long long bytes = static_cast<long long>(e.rows) * e.cols * T::bytes;
-  const long long pitch = (bytes + 511) / 256 * 256, weights = (e.cols * T::bytes + 511LL) / 256 * 256;
-  const int matrices = is_fused ? 2 : 2;
-  const long long slot = matrices * pitch + 2 * weights;
+  const long long pitch = (std::max(bytes, 8LL * e.rows) + 511) / 256 * 256,
+                  weights = (e.cols * T::bytes + 511LL) / 256 * 256;
+  const long long slot = 2 * pitch + 2 * weights;
   const long long slots = std::min(1000LL, std::max(2LL, 5LL * properties.l2CacheSize / slot + 1));
   char* memory = nullptr;
   if (cudaMalloc(&memory, static_cast<std::size_t>(slot * slots)) != cudaSuccess) return cudaGetLastError(), 0;

@@ -7,7 +7,7 @@ table=${1:?usage: run.sh TABLE_FOLDER INCLUDE_FOLDER [operation...]}
 include=${2:?usage: run.sh TABLE_FOLDER INCLUDE_FOLDER [operation...]}
 shift 2
 operations=("$@")
-[ ${#operations[@]} -gt 0 ] || operations=(softmax log_softmax layernorm rmsnorm fused_add_rmsnorm)
+[ ${#operations[@]} -gt 0 ] || operations=(softmax log_softmax layernorm rmsnorm fused_add_rmsnorm argmax_logsumexp)
 read -ra dtypes <<<"${DTYPES:-f32 f16 bf16}"
 build=${BUILD:-$(mktemp -d)}
 mkdir -p "$build"

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "rowtune/argmax_logsumexp.cuh"
 #include "rowtune/dispatch/tuned.cuh"
 #include "rowtune/kernels.cuh"
 #include "rowtune/layernorm.cuh"
@@ -87,6 +88,10 @@ struct OperationOf<Operation::rmsnorm, K, AnyOptions> {
 };
 template <class K, bool AnyOptions>
 struct OperationOf<Operation::fused_add_rmsnorm, K, AnyOptions> : OperationOf<Operation::rmsnorm, K, AnyOptions> {};
+template <class K, bool AnyOptions>
+struct OperationOf<Operation::argmax_logsumexp, K, AnyOptions> {
+  using type = ArgmaxLogSumExpOperation<K, rereads(K::kernel.family)>;
+};
 
 template <class K, class Op>
 ROWTUNE_DEVICE void run(const RowArgs& args) {

@@ -48,7 +48,7 @@ struct RowParams {
   const void* residual = nullptr;      ///< fused_add_rmsnorm
   const void* weight = nullptr;        ///< norms: cols elements, or null for 1
   const void* bias = nullptr;          ///< layernorm: cols elements, or null for 0
-  void* output = nullptr;              ///< may be `input`: in place
+  void* output = nullptr;              ///< may be `input`: in place; argmax_logsumexp: see there
   void* residual_out = nullptr;        ///< fused_add_rmsnorm: residual + hidden, rounded; may be `residual`
   long long rows = 0;                  ///< 0 to 2^31 - 1
   long long cols = 0;
@@ -195,8 +195,9 @@ struct Call {
 /// Checks the parameters and fills what follows from them. `empty`: there is nothing to do.
 template <Operation O, class T>
 cudaError_t check(const RowParams& p, Call& call, bool& empty) {
-  constexpr bool norm = O != Operation::softmax && O != Operation::log_softmax;
+  constexpr bool norm = is_norm(O);
   constexpr bool fused = O == Operation::fused_add_rmsnorm;
+  constexpr bool row_results = gives_row_results(O);
   constexpr long long most = 2147483647;
   empty = false;
   if (p.version != RowParams::current_version) return cudaErrorInvalidValue;
@@ -206,12 +207,14 @@ cudaError_t check(const RowParams& p, Call& call, bool& empty) {
   if (!fused && (p.residual != nullptr || p.residual_out != nullptr)) return cudaErrorInvalidValue;
   if (norm && !(p.eps >= 0.0f && p.eps < 3.4e38f)) return cudaErrorInvalidValue;
   RowArgs& a = call.args;
+  const long long output_cols = row_results ? 2 : p.cols;
   const auto stride = [&](long long given) { return given == 0 ? p.cols : given; };
   a.input = p.input, a.residual = p.residual, a.weight = p.weight, a.bias = p.bias;
   a.output = p.output, a.residual_out = p.residual_out;
   a.rows = p.rows, a.cols = p.cols;
   a.input_stride = stride(p.input_stride), a.residual_stride = stride(p.residual_stride);
-  a.output_stride = stride(p.output_stride), a.residual_out_stride = stride(p.residual_out_stride);
+  a.output_stride = p.output_stride == 0 ? output_cols : p.output_stride;
+  a.residual_out_stride = stride(p.residual_out_stride);
   a.eps = p.eps;
   a.weight_offset = p.weight_plus_one ? 1.0f : 0.0f;
   a.workspace = p.workspace;
@@ -219,9 +222,11 @@ cudaError_t check(const RowParams& p, Call& call, bool& empty) {
   constexpr int count = fused ? 4 : 2;
   const void* const pointers[4] = {a.input, a.output, a.residual, a.residual_out};
   const long long strides[4] = {a.input_stride, a.output_stride, a.residual_stride, a.residual_out_stride};
+  const long long cols[4] = {p.cols, output_cols, p.cols, p.cols};
+  constexpr int bytes[4] = {T::bytes, row_results ? 4 : T::bytes, T::bytes, T::bytes};
   constexpr long long longest = (1LL << 62) / 4;
   for (int i = 0; i < count; ++i)
-    if (strides[i] < p.cols || (p.rows > 1 && strides[i] > longest / p.rows)) return cudaErrorInvalidValue;
+    if (strides[i] < cols[i] || (p.rows > 1 && strides[i] > longest / p.rows)) return cudaErrorInvalidValue;
   if (p.rows == 0 || p.cols == 0) {
     empty = true;
     return cudaSuccess;
@@ -230,12 +235,13 @@ cudaError_t check(const RowParams& p, Call& call, bool& empty) {
   Extent extents[4];
   for (int i = 0; i < count; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointers[i]);
-    if (address == 0 || address % T::bytes != 0) return cudaErrorInvalidValue;
+    if (address == 0 || address % bytes[i] != 0) return cudaErrorInvalidValue;
+    extents[i] = {address, p.rows, strides[i] * bytes[i], cols[i] * bytes[i]};
+    if (row_results && i == 1) continue;  // written a word at a time
     const auto step = p.rows > 1 ? static_cast<std::uintptr_t>(strides[i] * T::bytes) : 0;
     const auto first_step = p.rows > 1 ? static_cast<std::uintptr_t>(strides[0] * T::bytes) : 0;
     all |= address | step;
     distances |= (address ^ reinterpret_cast<std::uintptr_t>(pointers[0])) | (step ^ first_step);
-    extents[i] = {address, p.rows, strides[i] * T::bytes, p.cols * T::bytes};
   }
   for (const void* const weights : {a.weight, a.bias}) {
     const auto address = reinterpret_cast<std::uintptr_t>(weights);
@@ -249,7 +255,7 @@ cudaError_t check(const RowParams& p, Call& call, bool& empty) {
   const auto same = [&](int i, int j) {
     return pointers[i] == pointers[j] && (strides[i] == strides[j] || p.rows == 1);
   };
-  if (!same(0, 1) && overlap(extents[0], extents[1])) return cudaErrorInvalidValue;
+  if ((row_results || !same(0, 1)) && overlap(extents[0], extents[1])) return cudaErrorInvalidValue;
   if (fused) {
     if (!same(2, 3) && overlap(extents[2], extents[3])) return cudaErrorInvalidValue;
     if (overlap(extents[1], extents[3]) || overlap(extents[1], extents[2]) || overlap(extents[0], extents[3]))
@@ -381,6 +387,13 @@ cudaError_t rmsnorm(const RowParams& p) {
 template <class T>
 cudaError_t fused_add_rmsnorm(const RowParams& p) {
   return launch<dispatch::Operation::fused_add_rmsnorm, T>(p);
+}
+/// The output is rows x 2 words of 32 bits: for each row the index of its largest element (int) and its log-sum-exp
+/// (float); `output_stride` counts words, 0 is 2. The index is that of the first NaN, else of the first of the largest;
+/// the log-sum-exp is NaN if any element is, else +inf if any is, else -inf where all are. Never in place.
+template <class T>
+cudaError_t argmax_logsumexp(const RowParams& p) {
+  return launch<dispatch::Operation::argmax_logsumexp, T>(p);
 }
 
 }  // namespace rowtune

@@ -15,7 +15,12 @@ namespace dispatch {
 /// Of the data that a generated header holds: raised when Kernel, Entry, Region or Table change.
 constexpr int data_version = 1;
 
-enum class Operation : unsigned char { softmax, log_softmax, layernorm, rmsnorm, fused_add_rmsnorm };
+enum class Operation : unsigned char { softmax, log_softmax, layernorm, rmsnorm, fused_add_rmsnorm, argmax_logsumexp };
+constexpr bool is_norm(Operation o) {
+  return o == Operation::layernorm || o == Operation::rmsnorm || o == Operation::fused_add_rmsnorm;
+}
+/// Whether an operation gives rows x 2 words of 32 bits, not a tensor like its input.
+constexpr bool gives_row_results(Operation o) { return o == Operation::argmax_logsumexp; }
 
 /// The GPU that a table was measured on. A part of it (a MIG slice) has other limits and is another device.
 struct Device {

@@ -1,0 +1,100 @@
+#include "tuner/dispatch_predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rowtune {
+namespace {
+
+constexpr double cols_weight = 1.5, rows_weight = 1, ragged_weight = 1;
+const double expected = std::log1p(0.3);  ///< the slowdown of a config that no similar shape has measured
+/// How much that expectation, and that a slowdown depends on neither cols nor rows, count beside the measurements: as a
+/// share of what all tuned shapes count together, so that few and far measurements say little.
+constexpr double of_expectation = 0.1, of_flatness = 0.3;
+
+double log_of(double extent) { return std::log2(std::max(1.0, extent)); }
+
+/// Weighted least squares of y = a + b * cols + c * rows, by its normal equations.
+class Plane {
+ public:
+  explicit Plane(double total_weight) {
+    sums_[0][0] = of_expectation * total_weight;
+    sums_[1][1] = sums_[2][2] = of_flatness * total_weight;
+  }
+  void add(double weight, double cols, double rows, double y) {
+    const double x[3] = {1, cols, rows};
+    for (int i = 0; i < 3; ++i) {
+      right_[i] += weight * x[i] * y;
+      for (int j = 0; j < 3; ++j) sums_[i][j] += weight * x[i] * x[j];
+    }
+  }
+  /// Its height where cols and rows are 0.
+  double height() const {
+    double sums[3][3], right[3];
+    std::copy(&sums_[0][0], &sums_[0][0] + 9, &sums[0][0]);
+    std::copy(right_, right_ + 3, right);
+    for (int last = 2; last > 0; --last)
+      for (int i = 0; i < last; ++i) {
+        const double factor = sums[i][last] / sums[last][last];
+        for (int j = 0; j < last; ++j) sums[i][j] -= factor * sums[last][j];
+        right[i] -= factor * right[last];
+      }
+    return right[0] / sums[0][0];
+  }
+
+ private:
+  double sums_[3][3] = {}, right_[3] = {};
+};
+
+}  // namespace
+
+bool is_ragged(const MeasuredWorkload& w, Dtype dtype) {
+  return w.alignment < 16 || w.shape.cols * size_of(dtype) % 16 != 0;
+}
+
+Predictor::Predictor(const MeasuredTable& measured, const std::vector<std::string>& configs)
+    : configs_(configs.size()) {
+  for (const auto& w : measured.workloads) {
+    Tuned tuned{log_of(static_cast<double>(w.shape.rows)),
+                log_of(static_cast<double>(w.shape.cols)),
+                is_ragged(w, measured.head.dtype),
+                {}};
+    for (const auto& config : configs) {
+      const auto time = w.time_of(config);
+      tuned.slowdowns.push_back(time ? std::optional(std::max(0.0, std::log(*time / w.best_us()))) : std::nullopt);
+    }
+    tuned_.push_back(std::move(tuned));
+  }
+}
+
+double Predictor::nearness(const Tuned& t, double rows, double cols, bool ragged) {
+  return std::exp(-cols_weight * std::abs(t.log_cols - log_of(cols)) -
+                  rows_weight * std::abs(t.log_rows - log_of(rows)) - ragged_weight * (t.ragged != ragged));
+}
+
+double Predictor::nearness(double rows, double cols, bool ragged) const {
+  double most = 0;
+  for (const auto& t : tuned_) most = std::max(most, nearness(t, rows, cols, ragged));
+  return most;
+}
+
+std::vector<double> Predictor::regrets(double rows, double cols, bool ragged) const {
+  std::vector<double> weights;
+  double total = 0;
+  for (const auto& t : tuned_) {
+    weights.push_back(nearness(t, rows, cols, ragged));
+    total += weights.back();
+  }
+  std::vector<double> regrets;
+  for (std::size_t config = 0; config < configs_; ++config) {
+    Plane plane(total);
+    for (std::size_t i = 0; i < tuned_.size(); ++i)
+      if (const auto& slowdown = tuned_[i].slowdowns[config])
+        plane.add(weights[i], tuned_[i].log_cols - log_of(cols), tuned_[i].log_rows - log_of(rows),
+                  *slowdown - expected);
+    regrets.push_back(std::expm1(expected + plane.height()));
+  }
+  return regrets;
+}
+
+}  // namespace rowtune

@@ -1,0 +1,39 @@
+#pragma once
+// How slow each config will be on a shape that was not tuned, by what it was on those that were.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/dispatch_measured.hpp"
+
+namespace rowtune {
+
+/// Rows that start at other than 16-byte boundaries, or end there.
+bool is_ragged(const MeasuredWorkload& workload, Dtype dtype);
+
+/// A config's time relative to the best is fitted as a plane over (log cols, log rows) to what was measured, locally:
+/// each tuned shape counts exp(-distance) of the asked one, where the distance is 1.5 for each doubling of the columns,
+/// 1 for each doubling of the rows, and 1 where one of the two has ragged rows and the other has not. Columns weigh
+/// more than rows: they decide what fits where. What else was tried is told in README.md.
+class Predictor {
+ public:
+  /// `measured` is kept.
+  Predictor(const MeasuredTable& measured, const std::vector<std::string>& configs);
+  /// Of each config, in the order given: its time / the best time - 1. Of the best that is hardly below 0.
+  std::vector<double> regrets(double rows, double cols, bool ragged) const;
+  /// Of the most similar tuned shape: exp(-distance).
+  double nearness(double rows, double cols, bool ragged) const;
+
+ private:
+  struct Tuned {
+    double log_rows, log_cols;  ///< base 2
+    bool ragged;
+    std::vector<std::optional<double>> slowdowns;  ///< of each config: natural logarithm; absent: not measured
+  };
+  static double nearness(const Tuned& tuned, double rows, double cols, bool ragged);
+  std::vector<Tuned> tuned_;
+  std::size_t configs_;
+};
+
+}  // namespace rowtune
