@@ -9,6 +9,6 @@ add_library(rowtune_dispatch STATIC
   ${CMAKE_CURRENT_LIST_DIR}/dispatch_regions.cpp   # which kernel for shapes in between
   ${CMAKE_CURRENT_LIST_DIR}/dispatch_table.cpp)    # looking up
 target_link_libraries(rowtune_dispatch PUBLIC rowtune_options rowtune_kernels rowtune_db
-                      PRIVATE nlohmann_json::nlohmann_json fmt::fmt)
+                      PRIVATE nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 rowtune_test(tuner_dispatch_table_test ${CMAKE_CURRENT_LIST_DIR}/tests/dispatch_table_test.cpp
              LIBS rowtune_dispatch fmt::fmt)

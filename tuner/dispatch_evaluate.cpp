@@ -1,8 +1,11 @@
 #include "tuner/dispatch_evaluate.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <set>
+#include <thread>
 
 #include "tuner/dispatch_measured.hpp"
 
@@ -44,29 +47,44 @@ bool is_beyond(const DispatchTable& table, const Shape& shape) {
   return outside(&DispatchEntry::cols, shape.cols) || outside(&DispatchEntry::rows, shape.rows);
 }
 
+namespace {
+
+Trial without(const MeasuredTable& measured, std::size_t left_out, const DispatchSettings& settings) {
+  const auto& w = measured.workloads[left_out];
+  MeasuredTable rest = measured;
+  rest.workloads.erase(rest.workloads.begin() + static_cast<std::ptrdiff_t>(left_out));
+  DispatchTables tables;
+  tables.tables.push_back(build_table(rest, settings));
+  const auto& head = measured.head;
+  const auto match = lookup(tables, head.device_model, head.op, head.dtype, w.shape, head.regime, head.options);
+  Trial trial;
+  trial.device_model = head.device_model, trial.op = head.op, trial.dtype = head.dtype, trial.shape = w.shape;
+  trial.kind = match.kind;
+  trial.config = match.config == "base" ? w.base : match.config;
+  trial.is_base = trial.config == w.base;
+  trial.beyond = is_beyond(tables.tables.front(), w.shape);
+  trial.best_config = w.best, trial.best_us = w.best_us();
+  trial.time_us = w.time_of(trial.config);
+  return trial;
+}
+
+}  // namespace
+
 std::vector<Trial> leave_one_out(const std::vector<db::BestRow>& leaderboard, const DispatchSettings& settings) {
-  std::vector<Trial> trials;
-  for (const auto& measured : measured_tables(leaderboard)) {
-    for (std::size_t left_out = 0; left_out < measured.workloads.size(); ++left_out) {
-      const auto& w = measured.workloads[left_out];
-      MeasuredTable rest = measured;
-      rest.workloads.erase(rest.workloads.begin() + static_cast<std::ptrdiff_t>(left_out));
-      if (rest.workloads.empty()) continue;
-      DispatchTables tables;
-      tables.tables.push_back(build_table(rest, settings));
-      const auto& head = measured.head;
-      const auto match = lookup(tables, head.device_model, head.op, head.dtype, w.shape, head.regime, head.options);
-      Trial trial;
-      trial.device_model = head.device_model, trial.op = head.op, trial.dtype = head.dtype, trial.shape = w.shape;
-      trial.kind = match.kind;
-      trial.config = match.config == "base" ? w.base : match.config;
-      trial.is_base = trial.config == w.base;
-      trial.beyond = is_beyond(tables.tables.front(), w.shape);
-      trial.best_config = w.best, trial.best_us = w.best_us();
-      trial.time_us = w.time_of(trial.config);
-      trials.push_back(std::move(trial));
-    }
-  }
+  const auto tables = measured_tables(leaderboard);
+  std::vector<std::pair<const MeasuredTable*, std::size_t>> left_out;
+  for (const auto& measured : tables)
+    for (std::size_t i = 0; i < measured.workloads.size() && measured.workloads.size() > 1; ++i)
+      left_out.emplace_back(&measured, i);
+  std::vector<Trial> trials(left_out.size());
+  std::atomic<std::size_t> next{0};
+  std::vector<std::future<void>> threads;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
+    threads.push_back(std::async(std::launch::async, [&] {
+      for (std::size_t i = next++; i < trials.size(); i = next++)
+        trials[i] = without(*left_out[i].first, left_out[i].second, settings);
+    }));
+  for (auto& thread : threads) thread.get();
   return trials;
 }
 
