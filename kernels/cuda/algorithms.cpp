@@ -72,6 +72,11 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('u', 1) >= 1 && c.get('u', 1) <= 16; }),
       must("persistent", "resident_blocks is from 0 to 32",
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
+      must("ahead", "ahead is 0, or 1 with persistent blocks that hold their row in registers",
+           [](auto&, auto&, auto& c) {
+             const bool holds = c.algorithm == "block" || c.algorithm == "cluster";
+             return c.get('l', 0) == 0 || (c.get('l', 0) == 1 && c.get('g', 0) > 0 && holds);
+           }),
   };
   all.insert(all.end(), own.begin(), own.end());
   // Accurate exponentials and the naive variances are studied beside the plain forms of an algorithm.
@@ -90,15 +95,19 @@ const Constraint widest_only =
       return c.vector_width() == widest || (c.vector_width() * 2 == widest && w.shape.cols < 64);
     });
 
-/// 16-bit rows as floats take twice the registers: `limit` counts 32-bit registers of row data per thread.
+/// 32-bit registers of row data per thread: 16-bit rows as floats take twice as many; those of a next row, which waits
+/// packed, are added.
+std::int64_t row_registers(const Workload& w, const Config& c) {
+  const std::int64_t floats = vectors_per_thread(w, c) * c.vector_width(), packed = floats * size_of(w.dtype) / 4;
+  const std::int64_t waiting = c.get('l', 0) == 1 ? packed * (w.op == Operation::fused_add_rmsnorm ? 2 : 1) : 0;
+  return (c.get('p', 0) == 1 ? packed : floats) + waiting;
+}
+
 Constraint registers(int limit, Kind kind) {
   return {kind, kind == Kind::must ? "registers" : "row_registers",
           kind == Kind::must ? "a thread's part of the row fits its registers"
                              : "few enough registers of row data to keep several blocks resident",
-          [limit](auto& w, auto&, auto& c) {
-            const auto floats = vectors_per_thread(w, c) * c.vector_width();
-            return (c.get('p', 0) == 1 ? floats * size_of(w.dtype) / 4 : floats) <= limit;
-          }};
+          [limit](auto& w, auto&, auto& c) { return row_registers(w, c) <= limit; }};
 }
 
 /// A launch bound is worth trying where it leaves what the row data needs, and no more than double.
@@ -106,9 +115,8 @@ const Constraint bound_fits =
     worth("bound", "min_blocks leaves registers for the row data, and binds", [](auto& w, auto& d, auto& c) {
       const int m = c.get('m', 0);
       if (m == 0) return true;
-      const auto data = vectors_per_thread(w, c) * c.vector_width() * (c.get('p', 0) == 1 ? size_of(w.dtype) : 4) / 4;
       const auto per_thread = d.registers_per_unit / (m * c.block_size());
-      return per_thread >= 32 && per_thread <= 64 && data + 16 <= per_thread;
+      return per_thread >= 32 && per_thread <= 64 && row_registers(w, c) + 16 <= per_thread;
     });
 
 const Constraint busy_threads =
@@ -128,13 +136,13 @@ const Constraint early_weights = worth(
                                     (c.get('g', 0) > 0 || !row_layout(w, c.vector_width()).ragged));
     });
 
-const Constraint persistent_weights =
-    worth("persistent_weights", "persistent blocks where weights stay in registers over many rows",
+const Constraint persistent_use =
+    worth("persistent_use", "persistent blocks where weights stay in registers over many rows, or loads run ahead",
           [](auto& w, auto& d, auto& c) {
             const int g = c.get('g', 0);
-            return g == 0 || (c.get('e', 0) == 1 && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
-                              g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
-                              w.shape.rows * c.split_count() >= 2 * g * d.units);
+            return g == 0 || ((c.get('e', 0) == 1 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
+                              c.get('x', 1) == 1 && g * c.block_size() <= d.max_threads_per_unit &&
+                              g * c.block_size() >= 512 && w.shape.rows * c.split_count() >= 2 * g * d.units);
           });
 
 const Constraint few_rows =
@@ -236,13 +244,15 @@ Algorithm block() {
                                    splits({1}),
                                    packing(w),
                                    launch_bounds({0, 2, 3, 4, 8, 16}),
-                                   hints()};
-            add_weights(w, axes, {0, 2, 4, 8});
+                                   hints(),
+                                   persistence({0, 2, 4, 8}),
+                                   ahead()};
+            add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
-                       bound_fits, at_least(256), early_weights, persistent_weights})};
+                       bound_fits, at_least(256), early_weights, persistent_use})};
 }
 
 Algorithm shared() {
@@ -272,13 +282,15 @@ Algorithm cluster() {
                                    splits({4, 8, 16}),
                                    packing(w),
                                    launch_bounds({0, 4}),
-                                   hints()};
-            add_weights(w, axes, {0, 2, 4});
+                                   hints(),
+                                   persistence({0, 2, 4}),
+                                   ahead()};
+            add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_weights,
+                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_use,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};

@@ -60,10 +60,10 @@ Axis asynchronous() { return {'a', "async", "1: filled by asynchronous copies", 
 Axis persistence(std::vector<int> values) {
   return {'g', "resident_blocks", "persistent blocks on each multiprocessor; 0: one block per row", std::move(values)};
 }
+Axis ahead() { return {'l', "ahead", "1: persistent blocks load their next row while they reduce one", {0, 1}}; }
 
-void add_weights(const Workload& w, std::vector<Axis>& axes, std::vector<int> resident_blocks) {
+void add_weights(const Workload& w, std::vector<Axis>& axes) {
   if (!is_norm(w.op)) return;
-  if (!resident_blocks.empty()) axes.push_back(persistence(std::move(resident_blocks)));
   axes.push_back({'e', "early", "1: weights are loaded before the row is reduced, and wait in registers", {0, 1}});
 }
 

@@ -23,9 +23,10 @@ Axis hints();
 Axis batches(std::vector<int> values);
 Axis asynchronous();
 Axis persistence(std::vector<int> values);
+Axis ahead();
 
-/// The norms: where their weights wait, and blocks that keep them over many rows.
-void add_weights(const Workload& workload, std::vector<Axis>& axes, std::vector<int> resident_blocks = {});
+/// The norms: where their weights wait.
+void add_weights(const Workload& workload, std::vector<Axis>& axes);
 /// Exponential of the softmaxes, variance of layernorm; nothing for the rms norms.
 void add_arithmetic(const Workload& workload, std::vector<Axis>& axes);
 

@@ -87,6 +87,7 @@ std::string traits_of(const Workload& w, const dispatch::Kernel& kernel, bool lo
   flag("packed", kernel.packed);
   flag("loop", loop);
   flag("early", kernel.early);
+  if (kernel.ahead) flag("ahead", true);
   flag("async", kernel.async);
   number("load_hint", kernel.hint);
   number("store_hint", kernel.hint);
@@ -125,6 +126,7 @@ dispatch::Kernel axes_of(const Config& config) {
   k.min_blocks = config.get('m', 0);
   k.resident_blocks = config.get('g', 0);
   k.early = config.get('e', 0) == 1;
+  k.ahead = config.get('l', 0) == 1;
   return k;
 }
 

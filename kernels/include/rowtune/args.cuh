@@ -24,6 +24,7 @@ struct KernelTraits {
   static constexpr bool packed = false;    ///< keep the row in its dtype, unpack at each use
   static constexpr bool loop = true;       ///< fewer blocks than rows
   static constexpr bool early = false;     ///< weights wait in registers for the reduction
+  static constexpr bool ahead = false;     ///< persistent blocks load their next row while they reduce one
   static constexpr bool async = false;     ///< shared: fill by asynchronous copies
   static constexpr int load_hint = keep;
   static constexpr int store_hint = keep;

@@ -36,6 +36,41 @@ ROWTUNE_DEVICE float tree_max(const float (&x)[V]) {
   return t[0];
 }
 
+/// A thread's part of a row, asked for and not yet looked at. K::ahead: that of the team's next row, while this one is
+/// reduced and written; the memory is never idle behind a barrier.
+template <class K, class Team, Fill F>
+struct FetchedRow {
+  using Row = RowData<K, F, int>;
+  typename Row::Fetched vectors[K::vectors];
+
+  ROWTUNE_DEVICE void fetch(const Row& row, int rank) {
+#pragma unroll
+    for (int n = 0; n < K::vectors; ++n) vectors[n] = row.fetch(n * Team::size + rank);
+  }
+};
+template <class K, class Team, Fill F, bool Ahead = K::ahead>
+struct NextRow {
+  ROWTUNE_DEVICE void ask(const RowArgs&, i64, const Team&) {}
+};
+template <class K, class Team, Fill F>
+struct NextRow<K, Team, F, true> : FetchedRow<K, Team, F> {
+  ROWTUNE_DEVICE void ask(const RowArgs& a, i64 row, const Team& team) {
+    if (row < a.rows) this->fetch(RowData<K, F, int>(a, row), team.rank());
+  }
+};
+/// What a view settles: the row that was asked for ahead, or one fetched now.
+template <class K, class Team, Fill F>
+ROWTUNE_DEVICE FetchedRow<K, Team, F> fetched_row(const RowData<K, F, int>& row, int rank,
+                                                  const NextRow<K, Team, F>& next) {
+  if constexpr (K::ahead) {
+    return next;
+  } else {
+    FetchedRow<K, Team, F> now;
+    now.fetch(row, rank);
+    return now;
+  }
+}
+
 /// A thread's vectors are rank, rank + size, ...: neighbours in a team access neighbouring vectors.
 template <class K, class Team, Fill F>
 struct PackedView {
@@ -46,13 +81,11 @@ struct PackedView {
   unsigned opaque;
   Vec<typename K::Element, V> data[K::vectors];
 
-  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team)
+  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& asked = {})
       : row(a, r), rank(team.rank()), opaque(a.opaque) {
-    typename Row::Fetched fetched[K::vectors];
+    const auto fetched = fetched_row(row, rank, asked);
 #pragma unroll
-    for (int n = 0; n < K::vectors; ++n) fetched[n] = row.fetch(n * Team::size + rank);
-#pragma unroll
-    for (int n = 0; n < K::vectors; ++n) data[n] = row.settle(fetched[n], n * Team::size + rank);
+    for (int n = 0; n < K::vectors; ++n) data[n] = row.settle(fetched.vectors[n], n * Team::size + rank);
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -101,12 +134,11 @@ struct FloatView {
   int rank;
   float data[K::vectors][V];
 
-  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team) : row(a, r), rank(team.rank()) {
-    typename Row::Fetched fetched[K::vectors];
+  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& asked = {})
+      : row(a, r), rank(team.rank()) {
+    const auto fetched = fetched_row(row, rank, asked);
 #pragma unroll
-    for (int n = 0; n < K::vectors; ++n) fetched[n] = row.fetch(n * Team::size + rank);
-#pragma unroll
-    for (int n = 0; n < K::vectors; ++n) row.settle(fetched[n], n * Team::size + rank).unpack(data[n]);
+    for (int n = 0; n < K::vectors; ++n) row.settle(fetched.vectors[n], n * Team::size + rank).unpack(data[n]);
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -138,7 +170,7 @@ struct SharedView {
   int rank;
   Words4* slots;
 
-  ROWTUNE_DEVICE SharedView(const RowArgs& a, i64 r, const Team& team)
+  ROWTUNE_DEVICE SharedView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& = {})
       : row(a, r), rank(team.rank()), slots(shared_dynamic() + thread_index()) {
     constexpr int batch = K::vectors < 8 ? K::vectors : 8;  // loads in flight that pass through registers
     for (int first = 0; first < K::vectors; first += batch) {
@@ -201,7 +233,8 @@ struct RereadView {
   Row row;
   int rank;
 
-  ROWTUNE_DEVICE RereadView(const RowArgs& a, i64 r, const Team& team) : row(a, r), rank(team.rank()) {}
+  ROWTUNE_DEVICE RereadView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& = {})
+      : row(a, r), rank(team.rank()) {}
 
   template <bool Again, class Visit>
   ROWTUNE_DEVICE void walk(Visit visit) {

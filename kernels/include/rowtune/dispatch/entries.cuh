@@ -28,6 +28,7 @@ struct TraitsOf : KernelTraits {
   static constexpr bool packed = kernel.packed;
   static constexpr bool loop = always_loops(kernel);  // `serves` keeps grids within their limit
   static constexpr bool early = kernel.early;
+  static constexpr bool ahead = kernel.ahead;
   static constexpr bool async = kernel.async;
   static constexpr int load_hint = kernel.hint;
   static constexpr int store_hint = kernel.hint;

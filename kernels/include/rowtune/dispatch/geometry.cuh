@@ -39,13 +39,15 @@ struct Kernel {
   int min_blocks;       ///< floor of __launch_bounds__; 0: none
   int resident_blocks;  ///< persistent blocks on each multiprocessor; 0: as many as there are rows
   bool early;           ///< weights wait in registers for the reduction
+  bool ahead;           ///< persistent blocks load their next row while they reduce one
 };
 
 constexpr bool operator==(const Kernel& a, const Kernel& b) {
   return a.family == b.family && a.block == b.block && a.rows_per_warp == b.rows_per_warp && a.vector == b.vector &&
          a.split == b.split && a.vectors == b.vectors && a.ragged == b.ragged && a.packed == b.packed &&
          a.async == b.async && a.batch == b.batch && a.hint == b.hint && a.exp == b.exp && a.variance == b.variance &&
-         a.min_blocks == b.min_blocks && a.resident_blocks == b.resident_blocks && a.early == b.early;
+         a.min_blocks == b.min_blocks && a.resident_blocks == b.resident_blocks && a.early == b.early &&
+         a.ahead == b.ahead;
 }
 
 constexpr long long grid_limit = 2147483647;
