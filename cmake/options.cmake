@@ -50,7 +50,7 @@ function(rowtune_test name)
     add_dependencies(threads ${name})
   endif()
   target_link_libraries(${name} PRIVATE rowtune_options ${arg_LIBS} GTest::gtest GTest::gtest_main)
-  set(how DISCOVERY_MODE PRE_TEST)
+  set(how DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)  # 5 s, the default, are few on a busy machine
   if(arg_LONG)
     gtest_discover_tests(${name} ${how} PROPERTIES LABELS long${label} TIMEOUT 1800)
   else()
