@@ -95,7 +95,6 @@ TuneReport tune_with(std::vector<WorkerGroup>& groups, const std::string& databa
   struct End {
     TuneReport report;
     std::exception_ptr error;
-    const WorkerGroup* group = nullptr;
   };
   Locked locked(observer);
   std::atomic<bool> stop{false}, failed{false};
@@ -105,12 +104,12 @@ TuneReport tune_with(std::vector<WorkerGroup>& groups, const std::string& databa
   outcomes.resize(workers);
   std::atomic<std::size_t> running{workers};
   std::vector<std::thread> threads;
+  std::vector<std::shared_ptr<WorkQueue>> queues;
   std::size_t next = 0;
   for (WorkerGroup& group : groups) {
-    const auto queue = std::make_shared<WorkQueue>(group.plan.workloads.size());
+    const auto queue = queues.emplace_back(std::make_shared<WorkQueue>(group.plan.workloads.size()));
     settings.workers = static_cast<int>(group.workers.size());
     for (std::size_t i = 0; i < group.workers.size(); ++i, ++next) {
-      outcomes[next].group = &group;
       threads.emplace_back([&, i, queue, settings, &outcome = outcomes[next], &of = group] {
         try {
           db::Database own = db::Database::open(database, db::Database::Mode::read_write);
@@ -131,7 +130,6 @@ TuneReport tune_with(std::vector<WorkerGroup>& groups, const std::string& databa
   for (std::thread& thread : threads) thread.join();
   TuneReport sum;
   sum.workers = static_cast<int>(workers);
-  const WorkerGroup* last = nullptr;
   for (const End& outcome : outcomes) {
     if (outcome.error) std::rethrow_exception(outcome.error);
     sum.measured += outcome.report.measured;
@@ -140,9 +138,9 @@ TuneReport tune_with(std::vector<WorkerGroup>& groups, const std::string& databa
     sum.workloads += outcome.report.workloads;
     sum.busy_seconds += outcome.report.busy_seconds;
     sum.seconds = std::max(sum.seconds, outcome.report.seconds);
-    sum.left = outcome.group == last ? sum.left : sum.left + outcome.report.left;  // a queue tells the same to all
-    last = outcome.group;
   }
+  // Not the reports' numbers: a worker that ends before the others counts what they are about to measure.
+  for (const auto& queue : queues) sum.left += queue->remaining();
   sum.interrupted = interrupted;
   sum.out_of_budget = !interrupted && sum.left > 0;
   return sum;

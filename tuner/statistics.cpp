@@ -38,10 +38,12 @@ double median_of_sorted(const std::vector<double>& sorted) {
 double binomial_half_cdf(int n, int k) {
   if (k < 0) return 0;
   if (k >= n) return 1;
-  // In logarithms: 2^-n leaves the range of a double beyond n = 1074.
-  double sum = 0;
-  for (int i = 0; i <= k; ++i)
-    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(i + 1.0) - std::lgamma(n - i + 1.0) - n * std::log(2.0));
+  // In logarithms: 2^-n leaves the range of a double beyond n = 1074. Not by lgamma, which writes a global variable.
+  double sum = 0, term = -n * std::log(2.0);
+  for (int i = 0; i <= k; ++i) {
+    sum += std::exp(term);
+    term += std::log(static_cast<double>(n - i) / (i + 1));
+  }
   return std::min(sum, 1.0);
 }
 

@@ -153,10 +153,14 @@ json answer(DeviceMeasurer& measurer, const std::string& line, const DeviceInfo&
 }  // namespace
 
 int serve_as_worker(const std::string& id) {
+  return serve_as_worker([&id] { return open_device(id); });
+}
+
+int serve_as_worker(const std::function<std::unique_ptr<Device>()>& open) {
   Answers answers;
   Requests requests;
   try {
-    const std::unique_ptr<Device> device = open_device(id);
+    const std::unique_ptr<Device> device = open();
     DeviceMeasurer measurer(*device);
     json fingerprints;
     for (Operation op : all_operations()) fingerprints[to_string(op)] = device->source_fingerprint(op);

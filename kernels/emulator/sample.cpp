@@ -90,6 +90,18 @@ std::vector<Factor> factors_of(const SampledCase& c) {
   return factors;
 }
 
+/// Rows of more than 32 parts, of unequal length: a lane of the warp that merges them has several of its own. They
+/// would hardly occur among the random cases.
+std::vector<SampledCase> cases_of_many_parts() {
+  const auto layernorm = [](Dtype dtype, std::int64_t cols) {
+    return Workload::of(Operation::layernorm, dtype, Shape::of(5, cols));
+  };
+  return {{layernorm(Dtype::f32, 2047), split_config_name("two_launches.b32.r1.v1.s40.u1.w3")},
+          {layernorm(Dtype::f16, 4097), split_config_name("split.b32.r1.v1.s70.p0.h0.e0.w3")},
+          {Workload::of(Operation::softmax, Dtype::f32, Shape::of(5, 2047)),
+           split_config_name("split_reread.b32.r1.v1.s40.u1.h0.x1")}};
+}
+
 }  // namespace
 
 bool is_legal(const Workload& w, const DeviceInfo& device, const Config& config) {
@@ -127,12 +139,13 @@ const std::vector<std::int64_t>& hard_cols() {
 
 Sample covering_sample(const DeviceInfo& device, const SampleLimits& limits) {
   Random random(limits.seed);
+  const std::vector<SampledCase> given = cases_of_many_parts();
   std::vector<SampledCase> pool;
   std::vector<std::vector<int>> pairs_of;
   std::map<Factor, int> factor_ids;
   std::map<std::pair<int, int>, int> pair_ids;
   while (pool.size() < limits.pool) {
-    auto c = random_case(random, device, limits);
+    auto c = pool.size() < given.size() ? given[pool.size()] : random_case(random, device, limits);
     if (!c) continue;
     std::vector<int> ids;
     for (const Factor& f : factors_of(*c))
@@ -153,6 +166,17 @@ Sample covering_sample(const DeviceInfo& device, const SampleLimits& limits) {
   sample.pairs = pair_ids.size();
   std::vector<int> wanted(pair_ids.size(), limits.times);
   std::vector<std::size_t> gain(pool.size(), limits.pool);  // never too low: it only shrinks as pairs get covered
+  const auto take = [&](std::size_t i) {
+    for (int p : pairs_of[i]) {
+      int& left = wanted[static_cast<std::size_t>(p)];
+      if (left == limits.times) ++sample.covered;
+      if (left > 0) --left;
+    }
+    sample.cases.push_back(pool[i]);
+    pairs_of[i].clear();  // once is enough
+    gain[i] = 0;
+  };
+  for (std::size_t i = 0; i < given.size(); ++i) take(i);
   while (sample.cases.size() < limits.most) {
     std::size_t best = 0, best_gain = 0;
     for (std::size_t i = 0; i < pool.size(); ++i) {
@@ -162,14 +186,7 @@ Sample covering_sample(const DeviceInfo& device, const SampleLimits& limits) {
       if (gain[i] > best_gain) best = i, best_gain = gain[i];
     }
     if (best_gain == 0) break;
-    for (int p : pairs_of[best]) {
-      int& left = wanted[static_cast<std::size_t>(p)];
-      if (left == limits.times) ++sample.covered;
-      if (left > 0) --left;
-    }
-    sample.cases.push_back(pool[best]);
-    pairs_of[best].clear();  // once is enough
-    gain[best] = 0;
+    take(best);
   }
   return sample;
 }
