@@ -46,7 +46,7 @@ Tuner::Tuner(Device& device, Measurer& measurer, db::Database& database, TuneSet
       observer_(observer),
       stop_(stop),
       now_(std::move(now)),
-      queue_(std::move(queue)) {}
+      given_queue_(std::move(queue)) {}
 
 Tuner::~Tuner() = default;
 
@@ -190,8 +190,7 @@ void Tuner::start(const Plan& plan) {
   items_.clear();
   crowded_ = false;
   compiler_.emplace(device_);
-  const bool alone = settings_.workers == 1;
-  if (alone || !queue_) queue_ = std::make_shared<WorkQueue>(plan.workloads.size());
+  queue_ = given_queue_ ? given_queue_ : std::make_shared<WorkQueue>(plan.workloads.size());
   remember_neighbours(plan);
   for (const PlannedWorkload& planned : plan.workloads) {
     Item item{items_.size(),

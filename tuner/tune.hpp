@@ -109,6 +109,7 @@ class Tuner {
   const std::atomic<bool>& stop_;
   Clock now_;
   std::vector<Item> items_;
+  const std::shared_ptr<WorkQueue> given_queue_;  ///< absent: every run has its own
   std::shared_ptr<WorkQueue> queue_;
   std::optional<CompileAhead> compiler_;
   TuneReport report_;

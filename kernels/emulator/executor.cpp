@@ -6,9 +6,9 @@
 namespace rowtune::emulator {
 namespace {
 
-// Few multiprocessors, so that persistent blocks have several rows each.
-constexpr int units = 3;
-constexpr int blocks_that_fit = 2;
+// A small device, so that persistent blocks have several rows each, also in a test of five rows.
+constexpr int blocks_that_fit = 2;  ///< on a multiprocessor
+int units_for(const cuda::Launch& how) { return how.blocks_per_unit > 0 ? 1 : 3; }
 
 }  // namespace
 
@@ -37,8 +37,8 @@ void Executor::launch(const cuda::Plan& plan, const cuda::Launch& how, const std
   grid.kernel = config + " " + how.function;
   grid.blocks = how.blocks;
   if (how.resident) {
-    const int each = how.blocks_per_unit > 0 ? how.blocks_per_unit : blocks_that_fit;
-    grid.blocks = std::min<std::int64_t>(grid.blocks, std::max(plan.split, each * units / plan.split * plan.split));
+    const auto resident = dispatch::resident_blocks(plan.split, how.blocks_per_unit, blocks_that_fit, units_for(how));
+    grid.blocks = std::min<std::int64_t>(grid.blocks, std::max<std::int64_t>(plan.split, resident));
   }
   grid.threads = plan.block;
   grid.cluster = how.cluster;

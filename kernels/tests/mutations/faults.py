@@ -130,10 +130,13 @@ FAULTS = [
     Fault("the new residual is not stored", "rows.cuh", "      write_vector<K, K::store_hint>(residual_out, mask, x);\n",
           ""),
     Fault("the sum is normalised before it is rounded", "views.cuh",
-          "row.settle(fetched[n], n * Team::size + rank).unpack(data[n]);",
-          "{ row.settle(fetched[n], n * Team::size + rank).unpack(data[n]); if constexpr (K::adds_residual) for (int j = 0; "
-          "j < V; ++j) if (row.geometry.mask(n * Team::size + rank).whole) data[n][j] = fetched[n].x.get(j) + "
-          "fetched[n].r.get(j); }"),
+          "row.settle(fetched.vectors[n], n * Team::size + rank).unpack(data[n]);",
+          "{ const auto& f = fetched.vectors[n]; row.settle(f, n * Team::size + rank).unpack(data[n]); if constexpr "
+          "(K::adds_residual) for (int j = 0; j < V; ++j) if (row.geometry.mask(n * Team::size + rank).whole) data[n][j] = "
+          "f.x.get(j) + f.r.get(j); }"),
+    # Persistent blocks.
+    Fault("ahead: the same row is asked for again", "kernels.cuh", "next.ask(a, row + grid_blocks(), team)",
+          "next.ask(a, row, team)"),
     # Blocks that share a row.
     Fault("cluster rank off by one", "teams.cuh", "words + cluster_rank() * State::words + i",
           "words + (cluster_rank() + 1) * State::words + i"),
