@@ -199,7 +199,7 @@ void Tuner::start(const Plan& plan) {
               {}};
     if (!planned.recorded.empty())
       for (const db::Measurement& m : recorded(item)) item.sweep.learn(m);
-    queue_->set_remaining(item.index, item.sweep.remaining());
+    queue_->announce(item.index, item.sweep.remaining());
     items_.push_back(std::move(item));
   }
 }

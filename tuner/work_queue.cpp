@@ -34,6 +34,11 @@ std::size_t WorkQueue::unfinished() const {
       std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.finished; }));
 }
 
+void WorkQueue::announce(std::size_t workload, std::size_t configs) {
+  const std::lock_guard lock(mutex_);
+  if (!entries_[workload].remaining) entries_[workload].remaining = configs;
+}
+
 void WorkQueue::set_remaining(std::size_t workload, std::size_t configs) {
   const std::lock_guard lock(mutex_);
   if (!entries_[workload].finished) entries_[workload].remaining = configs;
@@ -52,7 +57,7 @@ std::size_t WorkQueue::measured() const {
 std::size_t WorkQueue::remaining() const {
   const std::lock_guard lock(mutex_);
   std::size_t sum = 0;
-  for (const Entry& entry : entries_) sum += entry.remaining;
+  for (const Entry& entry : entries_) sum += entry.remaining.value_or(0);
   return sum;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class WorkQueue {
   bool all_finished() const;
   std::size_t unfinished() const;
 
+  /// What a tuner that begins counts: kept where another, which has measured some of them already, came first.
+  void announce(std::size_t workload, std::size_t configs);
   void set_remaining(std::size_t workload, std::size_t configs);
   void count_measured();
   std::size_t measured() const;
@@ -38,7 +41,7 @@ class WorkQueue {
     const void* holder = nullptr;  ///< the tuner that has it
     const void* last = nullptr;    ///< that had it last
     bool finished = false;
-    std::size_t remaining = 0;  ///< configs
+    std::optional<std::size_t> remaining;  ///< configs; absent: nobody has counted
   };
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
