@@ -67,22 +67,24 @@ Predictor::Predictor(const MeasuredTable& measured, const std::vector<std::strin
   }
 }
 
-double Predictor::nearness(const Tuned& t, double rows, double cols, bool ragged) {
-  return std::exp(-cols_weight * std::abs(t.log_cols - log_of(cols)) -
-                  rows_weight * std::abs(t.log_rows - log_of(rows)) - ragged_weight * (t.ragged != ragged));
+double Predictor::nearness(const Tuned& t, double log_rows, double log_cols, bool ragged) {
+  return std::exp(-cols_weight * std::abs(t.log_cols - log_cols) - rows_weight * std::abs(t.log_rows - log_rows) -
+                  ragged_weight * (t.ragged != ragged));
 }
 
 double Predictor::nearness(double rows, double cols, bool ragged) const {
+  const double log_rows = log_of(rows), log_cols = log_of(cols);
   double most = 0;
-  for (const auto& t : tuned_) most = std::max(most, nearness(t, rows, cols, ragged));
+  for (const auto& t : tuned_) most = std::max(most, nearness(t, log_rows, log_cols, ragged));
   return most;
 }
 
 std::vector<double> Predictor::regrets(double rows, double cols, bool ragged) const {
+  const double log_rows = log_of(rows), log_cols = log_of(cols);
   std::vector<double> weights;
   double total = 0;
   for (const auto& t : tuned_) {
-    weights.push_back(nearness(t, rows, cols, ragged));
+    weights.push_back(nearness(t, log_rows, log_cols, ragged));
     total += weights.back();
   }
   std::vector<double> regrets;
@@ -90,8 +92,7 @@ std::vector<double> Predictor::regrets(double rows, double cols, bool ragged) co
     Plane plane(total);
     for (std::size_t i = 0; i < tuned_.size(); ++i)
       if (const auto& slowdown = tuned_[i].slowdowns[config])
-        plane.add(weights[i], tuned_[i].log_cols - log_of(cols), tuned_[i].log_rows - log_of(rows),
-                  *slowdown - expected);
+        plane.add(weights[i], tuned_[i].log_cols - log_cols, tuned_[i].log_rows - log_rows, *slowdown - expected);
     regrets.push_back(std::expm1(expected + plane.height()));
   }
   return regrets;

@@ -31,7 +31,7 @@ class Predictor {
     bool ragged;
     std::vector<std::optional<double>> slowdowns;  ///< of each config: natural logarithm; absent: not measured
   };
-  static double nearness(const Tuned& tuned, double rows, double cols, bool ragged);
+  static double nearness(const Tuned& tuned, double log_rows, double log_cols, bool ragged);
   std::vector<Tuned> tuned_;
   std::size_t configs_;
 };

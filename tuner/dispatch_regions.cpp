@@ -84,7 +84,8 @@ struct Piece {
 
 /// A kernel that may be in the table, and what it costs on the pieces that it can serve.
 struct Candidate {
-  int number = -1;  ///< in the table; -1: not taken
+  int number = -1;                                          ///< in the table; -1: not taken
+  double saving = std::numeric_limits<double>::infinity();  ///< at most: it falls as others are taken
   std::vector<std::pair<std::size_t, double>> costs;
 };
 
@@ -154,6 +155,8 @@ class Regions {
       std::vector<std::tuple<std::size_t, double, Candidate*>> able;  // config, cost of idle vectors, kernel
       for (auto& [kernel, candidate] : candidates_)
         if (const auto idle = of_idle(kernel, last_col, ragged)) able.emplace_back(kernel.config, *idle, &candidate);
+      // Those that are in the table in any case come first: of the others only what is better than they can save.
+      std::stable_partition(able.begin(), able.end(), [](const auto& a) { return std::get<2>(a)->number >= 0; });
       std::int64_t first_row = table_.least_rows;
       for (const auto last_row : row_ends) {
         const double rows = middle(first_row, last_row), cols = middle(first_col, last_col);
@@ -167,11 +170,14 @@ class Regions {
                     base ? regrets[*base] : of_unknown_base,
                     -1};
         std::vector<std::optional<double>> costs(configs_.size());
+        double least = piece.cost;
         for (const auto& [config, idle, candidate] : able) {
-          if (regrets[config] + idle >= piece.cost) continue;
+          if (regrets[config] + idle >= least) continue;
           if (!costs[config]) costs[config] = regrets[config] + of_breaking(config, piece);
-          if (const double cost = *costs[config] + idle; cost < piece.cost)
-            candidate->costs.emplace_back(pieces_.size(), cost);
+          const double cost = *costs[config] + idle;
+          if (cost >= least) continue;
+          candidate->costs.emplace_back(pieces_.size(), cost);
+          if (candidate->number >= 0) least = cost;
         }
         pieces_.push_back(piece);
         first_row = last_row + 1;
@@ -232,9 +238,10 @@ class Regions {
     std::map<KernelNumber, Candidate>::value_type* best = nullptr;
     double most = least_saving;
     for (auto& candidate : candidates_) {
-      if (candidate.second.number >= 0) continue;
-      double saving = 0;
-      for (const auto& [piece, cost] : candidate.second.costs)
+      auto& [number, saving, costs] = candidate.second;
+      if (number >= 0 || saving <= most) continue;
+      saving = 0;
+      for (const auto& [piece, cost] : costs)
         saving += pieces_[piece].weight * std::max(0.0, pieces_[piece].cost - cost);
       if (saving > most) most = saving, best = &candidate;
     }
