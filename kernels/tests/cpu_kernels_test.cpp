@@ -213,7 +213,8 @@ TEST_P(CpuKernels, HaveTheirProperties) {
 
 TEST(CpuLauncher, RefusesWhatIsNotCompiledIn) {
   const Workload w = Workload::of(Operation::softmax, Dtype::f32, Shape::of(4, 64), Regime::warm);
-  for (const char* name : {"threepass.b1.r1.v3.s1.k0.p0.n0", "registers.b1.r4.v16.s1.p0.n0", "registers.b1.r1.v1.s2.p0.n0"}) {
+  for (const char* name :
+       {"threepass.b1.r1.v3.s1.k0.p0.n0", "registers.b1.r4.v16.s1.p0.n0", "registers.b1.r1.v1.s2.p0.n0"}) {
     try {
       Launcher launcher(w, split_config_name(name));
       FAIL() << name << " was accepted";
