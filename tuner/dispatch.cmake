@@ -11,4 +11,5 @@ add_library(rowtune_dispatch STATIC
 target_link_libraries(rowtune_dispatch PUBLIC rowtune_options rowtune_kernels rowtune_db
                       PRIVATE nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 rowtune_test(tuner_dispatch_table_test ${CMAKE_CURRENT_LIST_DIR}/tests/dispatch_table_test.cpp
+             ${CMAKE_CURRENT_LIST_DIR}/tests/dispatch_unseen_test.cpp
              LIBS rowtune_dispatch fmt::fmt)

@@ -2,50 +2,18 @@
 
 #include "tuner/dispatch_table.hpp"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 
-#include "tuner/dispatch_evaluate.hpp"
-#include "tuner/dispatch_measured.hpp"
-#include "tuner/dispatch_predict.hpp"
+#include "tuner/tests/dispatch_support.hpp"
 
 namespace rowtune {
 namespace {
-
-db::BestRow row(std::int64_t rows, std::int64_t cols, const std::string& config, double time_us = 5) {
-  db::BestRow r;
-  r.device = "cuda:0", r.device_model = "Test GPU", r.device_limits = "units=1";
-  r.op = "softmax", r.dtype = "bf16", r.regime = "cold", r.options = "-";
-  r.rows = rows, r.cols = cols, r.ld = cols;
-  r.config = config, r.status = "ok", r.rank = 1;
-  r.time_us = time_us, r.time_lo_us = 0.99 * time_us, r.time_hi_us = 1.01 * time_us;
-  r.ceiling_fraction = 0.9, r.base_config = "block.b256", r.base_time_us = 10, r.gain_over_base = 10 / time_us;
-  r.ties = 2, r.max_error_ulp = 0.5;
-  r.toolchain = "NVRTC 13.0", r.source_fingerprint = "abc", r.protocol = 1;
-  return r;
-}
-
-/// The same config for several shapes of a workload that was measured in full: the winner and the others.
-std::vector<db::BestRow> sweep(std::int64_t rows, std::int64_t cols,
-                               const std::vector<std::pair<std::string, double>>& times) {
-  std::vector<db::BestRow> all;
-  const double base = times.back().second;  // the last is the base
-  for (const auto& [config, time] : times) {
-    auto r = row(rows, cols, config, time);
-    r.rank = static_cast<int>(all.size()) + 1;
-    r.base_config = times.back().first, r.base_time_us = base, r.gain_over_base = base / time;
-    all.push_back(r);
-  }
-  return all;
-}
 
 /// Rows 4..4096 at 1024 columns, and 64 rows at 8192 columns: each has its own winner, poor elsewhere.
 DispatchTables example() {
@@ -340,30 +308,6 @@ TEST_F(WriteTest, TablesOfADatabaseAreTheSameTwice) {
 
 // ------------------------------------------------------------------------------------------------- CUDA tables
 
-constexpr const char* h200 =
-    "sm_90 units=132 threads=1024/2048 registers=65536 shared=232448/233472 cluster=16 l2=62914560";
-constexpr const char* base_of_long_rows = "reread.b256.r1.v8.s1.u4.g0.h0.x1";
-
-std::vector<db::BestRow> on_h200(std::int64_t rows, std::int64_t cols,
-                                 const std::vector<std::pair<std::string, double>>& times) {
-  auto all = sweep(rows, cols, times);
-  for (auto& r : all) r.device_model = "NVIDIA H200", r.device_limits = h200;
-  return all;
-}
-
-std::string block(int threads) { return fmt::format("block.b{}.r1.v8.s1.p1.m0.g0.h1.x1", threads); }
-
-/// 8192 columns with three numbers of rows; block(512) is within 2 % of every winner, block(256) of two.
-std::vector<db::BestRow> three_workloads() {
-  std::vector<db::BestRow> all;
-  for (const auto& one :
-       {on_h200(64, 8192, {{block(256), 10.0}, {block(512), 10.15}, {block(1024), 12}, {base_of_long_rows, 20}}),
-        on_h200(512, 8192, {{block(1024), 20.0}, {block(512), 20.2}, {block(256), 22}, {base_of_long_rows, 40}}),
-        on_h200(4096, 8192, {{block(512), 30.0}, {block(256), 30.1}, {block(1024), 33}, {base_of_long_rows, 60}})})
-    all.insert(all.end(), one.begin(), one.end());
-  return all;
-}
-
 /// Kernels that tuned shapes use.
 std::set<std::string> used(const DispatchTable& table) {
   std::set<std::string> configs;
@@ -431,92 +375,6 @@ TEST(KernelsTest, AKernelServesEveryShapeOfItsRegions) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------- prediction
-
-/// Of each of the configs, on a shape that was not tuned.
-std::vector<double> predicted(const std::vector<db::BestRow>& rows, const std::vector<std::string>& configs,
-                              const Shape& shape, bool ragged = false) {
-  const auto tables = measured_tables(rows);
-  return Predictor(tables.at(0), configs)
-      .regrets(static_cast<double>(shape.rows), static_cast<double>(shape.cols), ragged);
-}
-
-/// block(64) loses 10 % with each doubling of the columns, block(512) nothing.
-std::vector<db::BestRow> slower_with_cols() {
-  std::vector<db::BestRow> all;
-  for (int doubling = 0; doubling < 4; ++doubling)
-    for (const auto& r :
-         on_h200(4096, 2048 << doubling,
-                 {{block(512), 10}, {block(64), 10 * std::pow(1.1, doubling)}, {base_of_long_rows, 40}}))
-      all.push_back(r);
-  return all;
-}
-
-TEST(PredictorTest, FollowsWhatChangesWithTheShape) {
-  const std::vector<std::string> configs{block(64), block(512), base_of_long_rows};
-  double last = -1;
-  for (const int cols : {2048, 3000, 4096, 6000, 8192, 12000, 16384, 24000}) {
-    const auto regrets = predicted(slower_with_cols(), configs, Shape::of(4096, cols));
-    EXPECT_GT(regrets[0], last) << cols << ": slower with more columns, between and beyond";
-    EXPECT_GT(regrets[0], regrets[1]);
-    EXPECT_GT(regrets[2], 1) << "four times as slow everywhere";
-    last = regrets[0];
-  }
-}
-
-TEST(PredictorTest, ExpectsLittleOfWhatWasNotMeasuredAndTheMoreTheNearer) {
-  const std::vector<std::string> configs{"block.b1024.r1.v8.s1.p0.m0.g0.h0.x1", block(512)};
-  const auto near = predicted(slower_with_cols(), configs, Shape::of(4096, 4096));
-  EXPECT_NEAR(near[0], 0.3, 1e-12) << "measured nowhere";
-  EXPECT_LT(near[1], 0.1) << "the best everywhere around";
-  // One that was measured far away only: the tuned shapes between say nothing of it.
-  auto rows = slower_with_cols();
-  auto once = row(4096, 16384, configs[0], 10);
-  once.device_model = "NVIDIA H200", once.device_limits = h200, once.rank = 9;
-  rows.push_back(once);
-  const double far = predicted(rows, configs, Shape::of(4096, 2048))[0];
-  const double beside = predicted(rows, configs, Shape::of(4096, 16384))[0];
-  EXPECT_LT(beside, far);
-  EXPECT_LT(far, 0.3);
-}
-
-TEST(PredictorTest, RaggedRowsSpeakForRaggedRows) {
-  std::vector<db::BestRow> rows = on_h200(64, 1024, {{block(64), 10}, {block(128), 12}, {base_of_long_rows, 40}});
-  for (const auto& r : on_h200(64, 1001, {{block(128), 10}, {block(64), 12}, {base_of_long_rows, 40}}))
-    rows.push_back(r);
-  const auto aligned = predicted(rows, {block(64), block(128)}, Shape::of(64, 1012));
-  const auto ragged = predicted(rows, {block(64), block(128)}, Shape::of(64, 1012), true);
-  EXPECT_LT(aligned[0], aligned[1]);
-  EXPECT_GT(ragged[0], ragged[1]);
-}
-
-TEST(RegionsTest, TheBaseIsThatOfTheRowsLengthNotOfTheNearestTunedShape) {
-  // The base of 1024 columns, a warp a row, is as good as the best there; that of 1100 columns is hopeless.
-  const std::string short_base = "lanes.b128.r1.v8.s1.p0.h0.x1";
-  auto rows = on_h200(4096, 1024, {{block(64), 10}, {short_base, 10.1}});
-  for (const auto& r : on_h200(4096, 4096, {{block(64), 10}, {base_of_long_rows, 70}})) rows.push_back(r);
-  const auto tables = dispatch_tables(rows);
-  const auto match = lookup(tables, "NVIDIA H200", Operation::softmax, Dtype::bf16, Shape::of(4096, 1100));
-  EXPECT_EQ(match.kind, MatchKind::near);
-  EXPECT_EQ(match.config, block(64));
-}
-
-TEST(RegionsTest, AreSortedAndWithinTheKernels) {
-  for (const int most : {1, 2, 48}) {
-    const auto table = dispatch_tables(slower_with_cols(), {0.02, most}).tables.at(0);
-    EXPECT_LE(static_cast<int>(table.kernels.size()), most);
-    for (const auto* regions : {&table.aligned, &table.ragged}) {
-      ASSERT_FALSE(regions->empty());
-      for (std::size_t i = 0; i < regions->size(); ++i) {
-        EXPECT_LT(regions->at(i).kernel, static_cast<int>(table.kernels.size()));
-        if (i == 0) continue;
-        const auto &a = regions->at(i - 1), &b = regions->at(i);
-        EXPECT_TRUE(a.cols < b.cols || (a.cols == b.cols && a.rows < b.rows)) << "one of each";
-      }
-    }
-  }
-}
-
 TEST(HeaderTest, IsTheSameTwiceAndHasAllEvidence) {
   const auto tables = dispatch_tables(three_workloads());
   const auto header = to_header(tables);
@@ -549,65 +407,6 @@ TEST(HeaderTest, HasEveryOperation) {
 
 TEST(HeaderTest, TablesOfOtherDevicesThanGpusAreLeftOut) {
   EXPECT_EQ(to_header(example()).find("struct Tuned"), std::string::npos);
-}
-
-TEST(EvaluateTest, LeavesEachShapeOutAndJudgesByItsTimes) {
-  const auto trials = leave_one_out(three_workloads(), {});
-  ASSERT_EQ(trials.size(), 3u);
-  for (const auto& trial : trials) {
-    EXPECT_EQ(trial.kind, MatchKind::near);
-    ASSERT_TRUE(trial.time_us.has_value());
-  }
-  // 512 rows: the others speak for block(256), which costs 10 % there.
-  EXPECT_EQ(trials[1].config, block(256));
-  EXPECT_EQ(trials[1].best_config, block(1024));
-  EXPECT_NEAR(trials[1].regret().value(), 0.1, 1e-12);
-  const auto summary = summarise(trials);
-  EXPECT_EQ(summary.trials, 3);
-  EXPECT_EQ(summary.base, 0);
-  EXPECT_LT(summary.worst.value(), 0.21);
-}
-
-TEST(EvaluateTest, TellsWhatIsBetweenTunedShapesFromWhatIsBeyond) {
-  const auto trials = leave_one_out(three_workloads(), {});
-  ASSERT_EQ(trials.size(), 3u);
-  EXPECT_TRUE(trials[0].beyond) << "64 rows: the others have 512 and 4096";
-  EXPECT_FALSE(trials[1].beyond);
-  EXPECT_TRUE(trials[2].beyond);
-  const auto table = dispatch_tables(three_workloads()).tables.at(0);
-  EXPECT_FALSE(is_beyond(table, Shape::of(100, 8192)));
-  EXPECT_TRUE(is_beyond(table, Shape::of(100, 8191)));
-  EXPECT_TRUE(is_beyond(table, Shape::of(100, 8193)));
-  EXPECT_TRUE(is_beyond({}, Shape::of(100, 8192))) << "nothing was tuned";
-}
-
-TEST(EvaluateTest, QuantilesAreThoseOfTheTrialsThatWereMeasured) {
-  std::vector<Trial> trials;
-  for (int i = 1; i <= 100; ++i) {
-    Trial t;
-    t.best_us = 100, t.time_us = 100 + i;
-    trials.push_back(t);
-  }
-  trials.push_back(Trial{});
-  const auto s = summarise(trials);
-  EXPECT_EQ(s.trials, 101);
-  EXPECT_EQ(s.unmeasured, 1);
-  EXPECT_NEAR(s.median.value(), 0.50, 1e-9);
-  EXPECT_NEAR(s.p95.value(), 0.95, 1e-9);
-  EXPECT_NEAR(s.worst.value(), 1.00, 1e-9);
-  EXPECT_FALSE(summarise({}).median.has_value());
-}
-
-TEST(EvaluateTest, ShapesOffTheGridAreNotOnIt) {
-  const auto table = dispatch_tables(three_workloads()).tables.at(0);
-  const auto shapes = shapes_off_grid(table);
-  EXPECT_GE(shapes.size(), 5u);
-  bool odd = false;
-  for (const auto& shape : shapes) {
-    odd |= shape.cols % 8 != 0;
-    for (const auto& e : table.entries) EXPECT_FALSE(e.rows == shape.rows && e.cols == shape.cols);
-  }
-  EXPECT_TRUE(odd);
 }
 
 }  // namespace
