@@ -136,13 +136,6 @@ Estimate time_of(const Workload& w, const DeviceInfo& device) {
   return estimate.estimate();
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::stringstream text(list);
-  for (std::string word; std::getline(text, word, ',');) words.push_back(word);
-  return words;
-}
-
 int run(int argc, char** argv) {
   namespace po = boost::program_options;
   po::options_description options("rowtune_onednn [options] > others.jsonl\n\nOptions");
@@ -166,10 +159,10 @@ int run(int argc, char** argv) {
   const ShapeSet shapes = ShapeSet::parse(given("shapes"));
   const DeviceInfo device = cpu_device_info();
   const dnnl_version_t* version = dnnl_version();
-  for (const std::string& op : words_of(given("op")))
-    for (const std::string& dtype : words_of(given("dtype")))
-      for (const Shape& shape : shapes.of(parse_operation(op))) {
-        const Workload w = Workload::of(parse_operation(op), parse_dtype(dtype), shape, parse_regime(given("regime")));
+  for (const Operation op : parse_operations(given("op")))
+    for (const Dtype dtype : parse_dtypes(given("dtype")))
+      for (const Shape& shape : shapes.of(op)) {
+        const Workload w = Workload::of(op, dtype, shape, parse_regime(given("regime")));
         if (w.dtype == Dtype::f16 || !shape.contiguous() ||
             (w.op != Operation::softmax && w.op != Operation::log_softmax && w.op != Operation::layernorm)) {
           fmt::print(stderr, "skipped {}: oneDNN {} has no such primitive here\n", to_string(w), version->major);
@@ -179,8 +172,8 @@ int run(int argc, char** argv) {
           const Estimate e = time_of(w, device);
           const nlohmann::ordered_json line{
               {"device_model", device.model},
-              {"op", op},
-              {"dtype", dtype},
+              {"op", to_string(op)},
+              {"dtype", to_string(dtype)},
               {"shape", to_string(shape)},
               {"regime", given("regime")},
               {"impl", "onednn"},

@@ -41,12 +41,11 @@ struct Standing {
 /// All configs of a file by workload and config.
 using Board = std::map<std::string, std::map<std::string, db::BestRow>>;
 
-Board board_of(const std::string& file, const std::string& model) {
+Board board_of(const db::Database& database, const std::string& model) {
   db::BestQuery query;
   if (!model.empty()) query.device_model = model;
   Board board;
-  for (db::BestRow& row : db::Database::open(file, db::Database::Mode::read_only).leaderboard(query))
-    board[to_string(row.workload())][row.config] = std::move(row);
+  for (db::BestRow& row : database.leaderboard(query)) board[to_string(row.workload())][row.config] = std::move(row);
   return board;
 }
 
@@ -77,11 +76,12 @@ std::string summary(const std::string& from, const std::string& to, const std::v
   return text + "\n";
 }
 
-std::map<std::string, db::BestRow> winners(const std::string& file, const std::string& model) {
+std::map<std::string, db::BestRow> winners(const db::Database& database, const std::string& file,
+                                           const std::string& model) {
   db::BestQuery query;
   if (!model.empty()) query.device_model = model;
   std::map<std::string, db::BestRow> out;
-  for (db::BestRow& row : db::Database::open(file, db::Database::Mode::read_only).best(query)) {
+  for (db::BestRow& row : database.best(query)) {
     if (!row.time_us || !row.time_lo_us || !row.time_hi_us) continue;
     const std::string key = to_string(row.workload());
     const auto there = out.find(key);
@@ -95,11 +95,9 @@ std::map<std::string, db::BestRow> winners(const std::string& file, const std::s
 }
 
 /// Other libraries' times that either file holds.
-reports::FastestOthers fastest_others_of(const std::vector<std::string>& files) {
-  std::vector<db::BaselineRow> rows;
-  for (const std::string& file : files)
-    for (db::BaselineRow& row : db::Database::open(file, db::Database::Mode::read_only).baselines())
-      rows.push_back(std::move(row));
+reports::FastestOthers fastest_others_of(const db::Database& a, const db::Database& b) {
+  std::vector<db::BaselineRow> rows = a.baselines();
+  for (db::BaselineRow& row : b.baselines()) rows.push_back(std::move(row));
   return reports::fastest_others(rows);
 }
 
@@ -153,7 +151,10 @@ int compare_command(const Arguments& arguments) {
   if (!line.has("files") || line.get<std::vector<std::string>>("files").size() != 2)
     throw UsageError("rowtune compare: name two files; see: rowtune help compare");
   const auto files = line.get<std::vector<std::string>>("files");
-  const auto before = winners(files[0], line.text("model-a")), after = winners(files[1], line.text("model-b"));
+  const auto database_a = db::Database::open(files[0], db::Database::Mode::read_only),
+             database_b = db::Database::open(files[1], db::Database::Mode::read_only);
+  const auto before = winners(database_a, files[0], line.text("model-a")),
+             after = winners(database_b, files[1], line.text("model-b"));
 
   reports::Sheet sheet;
   sheet.heads = {column("op"),
@@ -170,7 +171,8 @@ int compare_command(const Arguments& arguments) {
                  column("a_regret_in_b", "regret in B", Style::fraction),
                  column("b_ties_in_a", "B ties in A", Style::flag),
                  column("b_regret_in_a", "regret in A", Style::fraction)};
-  const Board board_a = board_of(files[0], line.text("model-a")), board_b = board_of(files[1], line.text("model-b"));
+  const Board board_a = board_of(database_a, line.text("model-a")),
+              board_b = board_of(database_b, line.text("model-b"));
   std::vector<Standing> of_a, of_b;
   std::vector<std::pair<db::BestRow, db::BestRow>> pairs;
   int slower = 0;
@@ -190,7 +192,7 @@ int compare_command(const Arguments& arguments) {
   if (sheet.rows.empty())
     throw NotFoundError(
         fmt::format("{} and {} have no workload in common: there is nothing to compare", files[0], files[1]));
-  add_others(sheet, pairs, fastest_others_of(files));
+  add_others(sheet, pairs, fastest_others_of(database_a, database_b));
   print(sheet, format);
   if (!line.get<bool>("quiet")) tell(summary("A", "B", of_a) + summary("B", "A", of_b));
   return line.get<bool>("fail-on-regression") && slower > 0 ? exit_failed : exit_done;
