@@ -74,7 +74,7 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
       must("ahead", "ahead is 0, or 1 with persistent blocks that hold their row in registers",
            [](auto&, auto&, auto& c) {
-             const bool holds = c.algorithm == "block" || c.algorithm == "cluster";
+             const bool holds = c.algorithm == "lanes" || c.algorithm == "block" || c.algorithm == "cluster";
              return c.get('l', 0) == 0 || (c.get('l', 0) == 1 && c.get('g', 0) > 0 && holds);
            }),
   };
@@ -127,23 +127,28 @@ const Constraint busy_threads =
                  : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
     });
 
-const Constraint early_weights = worth(
-    "early_weights",
-    "weights wait in registers where a thread has at most 4 vectors, and only if there are any; where rows are not "
-    "aligned alike, in persistent blocks",
-    [](auto& w, auto&, auto& c) {
-      return c.get('e', 0) == 0 || ((w.options.weight || w.options.bias) && vectors_per_thread(w, c) <= 4 &&
-                                    (c.get('g', 0) > 0 || !row_layout(w, c.vector_width()).ragged));
-    });
-
-const Constraint persistent_use =
-    worth("persistent_use", "persistent blocks where weights stay in registers over many rows, or loads run ahead",
-          [](auto& w, auto& d, auto& c) {
-            const int g = c.get('g', 0);
-            return g == 0 || ((c.get('e', 0) == 1 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
-                              c.get('x', 1) == 1 && g * c.block_size() <= d.max_threads_per_unit &&
-                              g * c.block_size() >= 512 && w.shape.rows * c.split_count() >= 2 * g * d.units);
+const Constraint early_weights =
+    worth("early_weights",
+          "weights wait in registers where a thread has at most 4 vectors (6 in persistent lanes), and only if there "
+          "are any; "
+          "where rows are not aligned alike, in persistent blocks",
+          [](auto& w, auto&, auto& c) {
+            const bool persistent = c.get('g', 0) > 0;
+            return c.get('e', 0) == 0 || ((w.options.weight || w.options.bias) &&
+                                          vectors_per_thread(w, c) <= (persistent && c.algorithm == "lanes" ? 6 : 4) &&
+                                          (persistent || !row_layout(w, c.vector_width()).ragged));
           });
+
+const Constraint persistent_use = worth(
+    "persistent_use", "persistent blocks where weights stay in registers over many rows, or loads run ahead",
+    [](auto& w, auto& d, auto& c) {
+      const int g = c.get('g', 0), threads = g * c.block_size();
+      const int rows_per_block = c.algorithm == "lanes" ? c.block_size() / 32 * c.rows_per_warp() : 1;
+      return g == 0 || ((c.get('e', 0) == 1 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
+                        c.get('x', 1) == 1 && threads <= d.max_threads_per_unit &&
+                        threads >= (c.algorithm == "lanes" ? 1024 : 512) &&
+                        w.shape.rows * c.split_count() >= static_cast<std::int64_t>(2) * g * d.units * rows_per_block);
+    });
 
 const Constraint few_rows =
     worth("split_size", "several blocks a row only where one block a row leaves multiprocessors idle",
@@ -223,13 +228,15 @@ Algorithm lanes() {
                                    vector_widths(w),
                                    splits({1}),
                                    packing(w),
-                                   hints()};
+                                   hints(),
+                                   persistence({0, 8, 16}),
+                                   ahead()};
             add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                       early_weights})};
+                       early_weights, persistent_use})};
 }
 
 Algorithm block() {
@@ -439,9 +446,10 @@ Config cuda_base_config(const Workload& w, const DeviceInfo&) {
   const int v = widest_vector(w.dtype);
   if (w.op == Operation::copy) return {"copy", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 1}, {'h', 0}}};
   // What one writes by hand: a warp per row for short rows, a block per row otherwise.
-  Config config = w.shape.cols <= 1024
-                      ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}}}
-                      : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
+  Config config =
+      w.shape.cols <= 1024
+          ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}, {'g', 0}, {'l', 0}}}
+          : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
   if (is_norm(w.op) && config.algorithm == "lanes") config.axes.push_back({'e', 0});
   if (has_exponentials(w.op)) config.axes.push_back({'x', 1});
   if (w.op == Operation::layernorm) config.axes.push_back({'w', 3});

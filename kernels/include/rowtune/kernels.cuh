@@ -30,18 +30,26 @@ ROWTUNE_DEVICE void write_row(const RowArgs& a, i64 row, View& view, const Team&
 template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
   using Team = LanesTeam<K>;
-  using View = ViewOf<K, Team, Op::fill>;
   constexpr int rows_per_block = K::block / 32 * K::rows_per_warp;
+  // Lanes past the last row take part in the shuffles, with an empty row.
+  const auto place = [&](i64 row) { return row < a.rows ? row : 0; };
+  const auto args_of = [&](i64 row) {
+    RowArgs args = a;
+    if (row >= a.rows) args.cols = 0;
+    return args;
+  };
   Team team;
   Weights<K, Team> weights;
-  for (i64 first = static_cast<i64>(block_index()) * rows_per_block; first < a.rows;
-       first += static_cast<i64>(grid_blocks()) * rows_per_block) {
-    const i64 row = first + thread_index() / Team::lanes;
-    // Lanes past the last row take part in the shuffles, with an empty row.
-    RowArgs mine = a;
-    if (row >= a.rows) mine.cols = 0;
-    weights.prepare(a, row < a.rows ? row : 0, team);
-    View view(mine, row < a.rows ? row : 0, team);
+  NextRow<K, Team, Op::fill> next;
+  const i64 step = static_cast<i64>(grid_blocks()) * rows_per_block;
+  i64 first = static_cast<i64>(block_index()) * rows_per_block;
+  i64 row = first + thread_index() / Team::lanes;
+  if (first < a.rows) next.ask(args_of(row), place(row), team);
+  for (; first < a.rows; first += step, row += step) {
+    const RowArgs mine = args_of(row);
+    weights.prepare(a, place(row), team);
+    ViewOf<K, Team, Op::fill> view(mine, place(row), team, next);
+    next.ask(args_of(row + step), place(row + step), team);
     write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
     if constexpr (!K::loop) break;
   }
@@ -145,7 +153,9 @@ ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
   }
   const auto known = Op::known_of(a, whole.template over_lanes<32>());
   RereadView<K, Team, Op::fill> view(a, row, team);
-  write_row<Op>(a, row, view, team, known, Weights<K, Team>());
+  Weights<K, Team> weights;
+  weights.prepare(a, row, team);
+  write_row<Op>(a, row, view, team, known, weights);
 }
 
 /// fused_add_rmsnorm, unfused, first of two launches: the new residual of the whole tensor.

@@ -45,8 +45,9 @@ struct LayerNormOperation {
 #pragma unroll
       for (int j = 0; j < V; ++j) d[j] = (x[j] - mean) * (x[j] - mean);
       if (!mask.whole) {  // absent elements are no part of the sum
+        const auto part = mask.part();
 #pragma unroll
-        for (int j = 0; j < V; ++j) d[j] = mask.valid(j) ? d[j] : 0.0f;
+        for (int j = 0; j < V; ++j) d[j] = part.has(j) ? d[j] : 0.0f;
       }
       sum += tree_sum(d);
     });

@@ -27,10 +27,23 @@ struct Mask {
   ROWTUNE_DEVICE int count() const {
     if (whole) return K::vector;
     if constexpr (!K::ragged) return 0;
-    const Index low = first < 0 ? 0 : first;
-    const Index high = first + K::vector < cols ? first + K::vector : cols;
-    return high > low ? static_cast<int>(high - low) : 0;
+    const Part p = part();
+    return p.high > p.low ? p.high - p.low : 0;
   }
+  /// Those from `low` to below `high`; none where low >= high.
+  struct Part {
+    int low;
+    int high;
+    ROWTUNE_DEVICE bool has(int j) const { return low <= j && j < high; }
+    ROWTUNE_DEVICE bool has(int j, int count) const { return low <= j && j + count <= high; }
+  };
+  ROWTUNE_DEVICE Part part() const {
+    if constexpr (!K::ragged) return {0, whole ? K::vector : 0};
+    return {within(-first), within(cols - first)};
+  }
+
+ private:
+  static ROWTUNE_DEVICE int within(Index j) { return j < 0 ? 0 : j > K::vector ? K::vector : static_cast<int>(j); }
 };
 
 template <class K, class Index>
@@ -64,44 +77,6 @@ struct ScalarWord<f32> {
   using type = unsigned;
 };
 
-template <class T, int V>
-ROWTUNE_DEVICE void set_element(Vec<T, V>& v, int j, unsigned bits) {
-  if constexpr (T::bytes == 4 || V == 1) {
-    set_word(v.words, j, bits);
-  } else {
-    const unsigned old = word_of(v.words, j / 2);
-    set_word(v.words, j / 2, j % 2 == 0 ? (old & 0xffff0000u) | bits : (old & 0xffffu) | (bits << 16));
-  }
-}
-template <class T, int V>
-ROWTUNE_DEVICE unsigned element_bits(const Vec<T, V>& v, int j) {
-  if constexpr (T::bytes == 4 || V == 1) return word_of(v.words, j);
-  return (word_of(v.words, j / 2) >> (16 * (j % 2))) & 0xffffu;
-}
-
-/// Takes the first element out; the others move up. Together with push_element a loop over the elements of a vector
-/// that needs no index into registers: small code for the few vectors that are not whole (unrolled, it is most of a
-/// kernel, and a kernel that outgrows the instruction cache is slow in all its vectors).
-template <class T, int V>
-ROWTUNE_DEVICE unsigned pop_element(Vec<T, V>& v) {
-  const unsigned first = element_bits(v, 0);
-  if constexpr (V > 1 && T::bytes == 4) {
-#pragma unroll
-    for (int i = 0; i + 1 < V; ++i) set_word(v.words, i, word_of(v.words, i + 1));
-  } else if constexpr (V > 1) {
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i)
-      set_word(v.words, i, funnel_shift(word_of(v.words, i), i + 1 < V / 2 ? word_of(v.words, i + 1) : 0u, 16));
-  }
-  return first;
-}
-/// Drops the first element; the others move up, and `bits` becomes the last.
-template <class T, int V>
-ROWTUNE_DEVICE void push_element(Vec<T, V>& v, unsigned bits) {
-  pop_element(v);
-  set_element(v, V - 1, bits);
-}
-
 /// Neutral values of absent elements.
 enum Fill { fill_zero, fill_minus_infinity };
 template <class T>
@@ -126,6 +101,70 @@ ROWTUNE_DEVICE Vec<T, V> filled_vector() {
 #pragma unroll
   for (int i = 0; i < (V * T::bytes + 3) / 4; ++i)
     set_word(v.words, i, T::bytes == 4 || V == 1 ? bits : bits | (bits << 16));
+  return v;
+}
+
+template <class T, int V>
+constexpr int words_of_vector = (V * T::bytes + 3) / 4;
+
+/// The bits of word i of a vector that hold elements of a part.
+template <class T, class Part>
+ROWTUNE_DEVICE unsigned bits_of_part(const Part& part, int i) {
+  if constexpr (T::bytes == 4) return part.has(i) ? 0xffffffffu : 0u;
+  return (part.has(2 * i) ? 0xffffu : 0u) | (part.has(2 * i + 1) ? 0xffff0000u : 0u);
+}
+
+// The vectors that are not whole are few, but every ragged row has one or two, and the lanes beside theirs wait. So
+// what follows goes word by word without a loop, all accesses at once.
+
+/// The elements of a vector at `p` that exist, one after the other: for the few at the ends of a tensor, in small code.
+template <class K, Fill F, int H, class Index>
+ROWTUNE_DEVICE Vec<typename K::Element, K::vector> read_part(const char* p, const Mask<K, Index>& mask) {
+  using T = typename K::Element;
+  constexpr int V = K::vector, count = words_of_vector<T, V>;
+  using Scalar = typename ScalarWord<T>::type;
+  Vec<T, V> v = filled_vector<T, V, F>();
+  const unsigned neutral = word_of(v.words, 0) & (T::bytes == 2 ? 0xffffu : 0xffffffffu);
+#pragma unroll 1
+  for (int j = 0; j < V; ++j) {  // each element moves the others down, so that none needs an index into registers
+    const unsigned bits = mask.valid(j) ? global_load<H>(reinterpret_cast<const Scalar*>(p + j * T::bytes)) : neutral;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const unsigned behind = i + 1 < count ? word_of(v.words, i + 1) : bits;
+      set_word(v.words, i, T::bytes == 4 ? behind : funnel_shift(word_of(v.words, i), behind, 16));
+    }
+  }
+  return v;
+}
+
+/// The first `count` (0 to V - 1) elements of an aligned vector, 0 behind them.
+template <class T, int V, int H>
+ROWTUNE_DEVICE Vec<T, V> read_start(const char* p, int count) {
+  Vec<T, V> v = filled_vector<T, V, fill_zero>();
+  const int bytes = count * T::bytes;
+  if constexpr (V * T::bytes == 16) {
+    if ((bytes & 8) != 0) {
+      const Words2 two = global_load<H>(reinterpret_cast<const Words2*>(p));
+      set_word(v.words, 0, two.w[0]);
+      set_word(v.words, 1, two.w[1]);
+    }
+  }
+  if constexpr (V * T::bytes >= 8) {
+    if ((bytes & 4) != 0) {
+      const unsigned one = global_load<H>(reinterpret_cast<const unsigned*>(p + (bytes & 8)));
+#pragma unroll
+      for (int i = 0; i < words_of_vector<T, V>; i += 2)
+        if ((bytes & 8) / 4 == i) set_word(v.words, i, one);
+    }
+  }
+  if constexpr (T::bytes == 2) {
+    if ((bytes & 2) != 0) {
+      const unsigned half = global_load<H>(reinterpret_cast<const unsigned short*>(p + bytes - 2));
+#pragma unroll
+      for (int i = 0; i < words_of_vector<T, V>; ++i)
+        if (bytes / 4 == i) set_word(v.words, i, half);
+    }
+  }
   return v;
 }
 
@@ -156,14 +195,7 @@ ROWTUNE_DEVICE Vec<typename K::Element, K::vector> fetch_vector(const char* row,
     if (mask.count() > 0) {
       if (mask.first >= overhang.low && mask.first + V <= overhang.high)
         return {global_load_overhang<H>(reinterpret_cast<const typename Vec<T, V>::Words*>(p))};
-      Vec<T, V> v = filled_vector<T, V, F>();
-      const unsigned neutral = element_bits(v, 0);
-#pragma unroll 1
-      for (int j = 0; j < V; ++j)
-        push_element(v, mask.valid(j)
-                            ? global_load<H>(reinterpret_cast<const typename ScalarWord<T>::type*>(p + j * T::bytes))
-                            : neutral);
-      return v;
+      return read_part<K, F, H>(p, mask);
     }
   }
   return filled_vector<T, V, F>();
@@ -171,15 +203,33 @@ ROWTUNE_DEVICE Vec<typename K::Element, K::vector> fetch_vector(const char* row,
 
 template <class K, Fill F, class Index>
 ROWTUNE_DEVICE void drop_foreign(Vec<typename K::Element, K::vector>& v, const Mask<K, Index>& mask) {
+  using T = typename K::Element;
   if constexpr (K::ragged && K::vector > 1) {
     if (mask.whole) return;
-    const unsigned neutral = element_bits(filled_vector<typename K::Element, K::vector, F>(), 0);
-#pragma unroll 1
-    for (int j = 0; j < K::vector; ++j) {
-      const unsigned bits = element_bits(v, 0);
-      push_element(v, mask.valid(j) ? bits : neutral);
+    const auto part = mask.part();
+    const auto neutral = filled_vector<T, K::vector, F>();
+#pragma unroll
+    for (int i = 0; i < words_of_vector<T, K::vector>; ++i) {
+      const unsigned own = bits_of_part<T>(part, i);
+      set_word(v.words, i, (word_of(v.words, i) & own) | (word_of(neutral.words, i) & ~own));
     }
   }
+}
+
+/// Word i of a vector, i not known at compile time. By the bits of i: a chain of comparisons with every i came out of
+/// NVRTC 13.0 as word 0 whatever i was.
+template <class T, int V>
+ROWTUNE_DEVICE unsigned word_at(const Vec<T, V>& v, int i) {
+  constexpr int count = words_of_vector<T, V>;
+  unsigned w[count];
+#pragma unroll
+  for (int k = 0; k < count; ++k) w[k] = word_of(v.words, k);
+#pragma unroll
+  for (int d = count / 2; d > 0; d /= 2) {
+#pragma unroll
+    for (int k = 0; k < d; ++k) w[k] = (i & d) != 0 ? w[k + d] : w[k];
+  }
+  return w[0];
 }
 
 template <class K, int H, class Index>
@@ -190,64 +240,83 @@ ROWTUNE_DEVICE void write_vector(char* row, const Mask<K, Index>& mask, const Ve
   if (mask.whole) {
     store_vector<T, V, H>(p, v);
   } else if constexpr (K::ragged && V > 1) {
-    using Scalar = typename ScalarWord<T>::type;
-    if (mask.count() == 0) return;
-    Vec<T, V> rest = v;
-#pragma unroll 1
-    for (int j = 0; j < V; ++j) {
-      const auto bits = static_cast<Scalar>(pop_element(rest));
-      if (mask.valid(j)) global_store<H>(reinterpret_cast<Scalar*>(p + j * T::bytes), bits);
+    const auto part = mask.part();
+    if (part.low >= part.high) return;
+#pragma unroll
+    for (int i = 0; i < words_of_vector<T, V>; ++i)
+      if (part.has(i * 4 / T::bytes, 4 / T::bytes))
+        global_store<H>(reinterpret_cast<unsigned*>(p + i * 4), word_of(v.words, i));
+    if constexpr (T::bytes == 2) {  // at most one half of a word at either end
+      using Half = unsigned short;
+      if (part.low % 2 == 1)
+        global_store<H>(reinterpret_cast<Half*>(p + part.low * 2), static_cast<Half>(word_at(v, part.low / 2) >> 16));
+      if (part.high % 2 == 1)
+        global_store<H>(reinterpret_cast<Half*>(p + part.high * 2 - 2), static_cast<Half>(word_at(v, part.high / 2)));
     }
   }
 }
 
-/// The 16 bytes that begin `elements` (0 to 7) 16-bit elements behind the start of 32 bytes.
-ROWTUNE_DEVICE Words4 shifted(const Words4& a, const Words4& b, int elements) {
-  unsigned w[8] = {a.w[0], a.w[1], a.w[2], a.w[3], b.w[0], b.w[1], b.w[2], b.w[3]};
-  if (elements & 4) {
+/// A vector that begins `elements` (0 to V - 1) behind the start of the first of two neighbours.
+template <class T, int V>
+ROWTUNE_DEVICE Vec<T, V> shifted(const Vec<T, V>& a, const Vec<T, V>& b, int elements) {
+  constexpr int count = words_of_vector<T, V>;
+  unsigned w[2 * count];
 #pragma unroll
-    for (int i = 0; i < 6; ++i) w[i] = w[i + 2];
+  for (int i = 0; i < count; ++i) {
+    w[i] = word_of(a.words, i);
+    w[count + i] = word_of(b.words, i);
   }
-  if (elements & 2) {
+  const int words = elements * T::bytes / 4;
 #pragma unroll
-    for (int i = 0; i < 5; ++i) w[i] = w[i + 1];
+  for (int d = count / 2; d > 0; d /= 2) {
+    if ((words & d) != 0) {
+#pragma unroll
+      for (int i = 0; i + d < 2 * count; ++i) w[i] = w[i + d];
+    }
   }
-  Words4 v;
+  Vec<T, V> v;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) v.w[i] = funnel_shift(w[i], w[i + 1], (elements & 1) * 16);
+  for (int i = 0; i < count; ++i)
+    set_word(v.words, i, T::bytes == 4 ? w[i] : funnel_shift(w[i], w[i + 1], (elements & 1) * 16));
   return v;
 }
 
-/// Weights or biases of a vector's columns as floats; the array starts at a vector boundary unless K::ragged.
-/// Ragged rows of 16-bit elements find them in two aligned vectors, shifted by the row's head.
-template <class K, class Index>
-ROWTUNE_DEVICE void read_weights(const void* weights, const Mask<K, Index>& mask, float (&w)[K::vector]) {
+/// Of weights that ragged rows find in aligned vectors (read_weights): the last, if it is not whole.
+template <class K>
+ROWTUNE_DEVICE Vec<typename K::Element, K::vector> last_weights(const void* weights, i64 cols) {
   using T = typename K::Element;
   constexpr int V = K::vector;
-  const char* p = static_cast<const char*>(weights) + static_cast<i64>(mask.first) * T::bytes;
-  const int behind = K::ragged ? static_cast<int>(reinterpret_cast<u64>(p) % (V * T::bytes)) : 0;
-  if (mask.whole && behind == 0) {
-    load_vector<T, V, keep>(p).unpack(w);
-    return;
+  if constexpr (K::ragged && V > 1) {
+    const int rest = static_cast<int>(cols % V);
+    if (reinterpret_cast<u64>(weights) % (V * T::bytes) == 0)
+      return read_start<T, V, keep>(static_cast<const char*>(weights) + (cols - rest) * T::bytes, rest);
   }
-  if constexpr (T::bytes == 2 && V == 8) {
-    const char* aligned = p - behind;
-    const char* end = static_cast<const char*>(weights) + static_cast<i64>(mask.cols) * T::bytes;
-    if (mask.whole && aligned >= static_cast<const char*>(weights) && aligned + 32 <= end) {
-      const Vec<T, V> v{shifted(global_load<keep>(reinterpret_cast<const Words4*>(aligned)),
-                                global_load<keep>(reinterpret_cast<const Words4*>(aligned + 16)), behind / T::bytes)};
-      v.unpack(w);
-      return;
-    }
+  return filled_vector<T, V, fill_zero>();
+}
+
+/// Weights or biases of a vector's columns, 0 where there is no column; the array starts at a vector boundary unless
+/// K::ragged. Ragged rows find them in two aligned vectors, shifted; `last` is the array's last_weights.
+template <class K, class Index>
+ROWTUNE_DEVICE Vec<typename K::Element, K::vector> read_weights(const void* weights, const Mask<K, Index>& mask,
+                                                                const Vec<typename K::Element, K::vector>& last) {
+  using T = typename K::Element;
+  constexpr int V = K::vector;
+  const char* const array = static_cast<const char*>(weights);
+  const char* const p = array + static_cast<i64>(mask.first) * T::bytes;
+  const Vec<T, V> none = filled_vector<T, V, fill_zero>();
+  if constexpr (!K::ragged || V == 1) {
+    return mask.whole ? load_vector<T, V, keep>(p) : none;
+  } else {
+    if (mask.first >= mask.cols) return none;
+    const int behind = static_cast<int>(reinterpret_cast<u64>(p) % (V * T::bytes)) / T::bytes;
+    const Index first = mask.first - behind, end = mask.cols - V;
+    if (reinterpret_cast<u64>(array) % (V * T::bytes) != 0 && (first < 0 || first + V > end))
+      return read_part<K, fill_zero, keep>(p, mask);  // at either end of an array that is not aligned
+    const char* const at = p - behind * T::bytes;
+    const Vec<T, V> a = first < 0 ? none : first <= end ? load_vector<T, V, keep>(at) : last;
+    if (behind == 0) return a;
+    return shifted(a, first + V <= end ? load_vector<T, V, keep>(at + V * T::bytes) : last, behind);
   }
-  using Scalar = typename ScalarWord<T>::type;
-  Vec<T, V> v = filled_vector<T, V, fill_zero>();
-  if (mask.count() > 0) {
-#pragma unroll 1
-    for (int j = 0; j < V; ++j)
-      push_element(v, mask.valid(j) ? global_load<keep>(reinterpret_cast<const Scalar*>(p + j * T::bytes)) : 0u);
-  }
-  v.unpack(w);
 }
 
 /// What the norms multiply and add, for a thread's vectors. K::early: loaded into registers before a row is reduced, so
@@ -258,8 +327,8 @@ struct Weights {
   using Packed = Vec<typename K::Element, K::vector>;
   static constexpr bool held = K::early && (K::weight || K::bias);
   static constexpr int count = held ? K::vectors : 1;
-  Packed weight[count], bias[count];
-  int head = -1;  ///< of the rows that they are for
+  Packed weight[count], bias[count];  ///< not held: last_weights
+  int head = -1;                      ///< of the rows that they are for
 
   /// Before a row is looked at.
   ROWTUNE_DEVICE void prepare(const RowArgs& a, i64 row, const Team& team) {
@@ -268,12 +337,18 @@ struct Weights {
                                       a.cols);
       if (geometry.head == head) return;
       head = geometry.head;
+      Packed last_weight, last_bias;
+      if constexpr (K::weight) last_weight = last_weights<K>(a.weight, a.cols);
+      if constexpr (K::bias) last_bias = last_weights<K>(a.bias, a.cols);
 #pragma unroll
       for (int n = 0; n < K::vectors; ++n) {
         const auto mask = geometry.mask(n * Team::size + team.rank());
-        if constexpr (K::weight) weight[n] = fetch(a.weight, mask);
-        if constexpr (K::bias) bias[n] = fetch(a.bias, mask);
+        if constexpr (K::weight) weight[n] = read_weights<K>(a.weight, mask, last_weight);
+        if constexpr (K::bias) bias[n] = read_weights<K>(a.bias, mask, last_bias);
       }
+    } else {
+      if constexpr (K::weight) weight[0] = last_weights<K>(a.weight, a.cols);
+      if constexpr (K::bias) bias[0] = last_weights<K>(a.bias, a.cols);
     }
   }
   /// Those of the thread's n-th vector as floats.
@@ -284,21 +359,8 @@ struct Weights {
       if constexpr (K::weight) weight[n].unpack(w);
       if constexpr (K::bias) bias[n].unpack(b);
     } else {
-      if constexpr (K::weight) read_weights<K>(a.weight, mask, w);
-      if constexpr (K::bias) read_weights<K>(a.bias, mask, b);
-    }
-  }
-
- private:
-  static ROWTUNE_DEVICE Packed fetch(const void* array, const Mask<K, int>& mask) {
-    using T = typename K::Element;
-    if constexpr (K::ragged) {
-      float w[K::vector];
-      read_weights<K>(array, mask, w);
-      return Packed::pack(w);  // exact: they were of this dtype
-    } else {
-      if (!mask.whole) return filled_vector<T, K::vector, fill_zero>();
-      return load_vector<T, K::vector, keep>(static_cast<const char*>(array) + static_cast<i64>(mask.first) * T::bytes);
+      if constexpr (K::weight) read_weights<K>(a.weight, mask, weight[0]).unpack(w);
+      if constexpr (K::bias) read_weights<K>(a.bias, mask, bias[0]).unpack(b);
     }
   }
 };

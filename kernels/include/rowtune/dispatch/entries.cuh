@@ -47,8 +47,8 @@ struct AnyLayerNorm : LayerNormOperation<K> {
   static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const Mask& mask,
                                    float (&x)[K::vector]) {
     float weight[K::vector], bias[K::vector];
-    if (a.weight != nullptr) read_weights<K>(a.weight, mask, weight);
-    if (a.bias != nullptr) read_weights<K>(a.bias, mask, bias);
+    if (a.weight != nullptr) read_weights<K>(a.weight, mask, last_weights<K>(a.weight, a.cols)).unpack(weight);
+    if (a.bias != nullptr) read_weights<K>(a.bias, mask, last_weights<K>(a.bias, a.cols)).unpack(bias);
 #pragma unroll
     for (int j = 0; j < K::vector; ++j) {
       const float normal = (x[j] - known.mean) * known.rstd;
@@ -64,7 +64,7 @@ struct AnyRmsNorm : RmsNormOperation<K> {
   static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const Mask& mask,
                                    float (&x)[K::vector]) {
     float weight[K::vector];
-    if (a.weight != nullptr) read_weights<K>(a.weight, mask, weight);
+    if (a.weight != nullptr) read_weights<K>(a.weight, mask, last_weights<K>(a.weight, a.cols)).unpack(weight);
 #pragma unroll
     for (int j = 0; j < K::vector; ++j)
       x[j] = x[j] * known.rstd * (a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f);
