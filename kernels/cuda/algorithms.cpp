@@ -72,10 +72,9 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('u', 1) >= 1 && c.get('u', 1) <= 16; }),
       must("persistent", "resident_blocks is from 0 to 32",
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
-      must("ahead", "ahead is 0, or 1 with persistent blocks that hold their row in registers",
+      must("ahead", "ahead is 0, or 1 with persistent `block`",
            [](auto&, auto&, auto& c) {
-             const bool holds = c.algorithm == "lanes" || c.algorithm == "block" || c.algorithm == "cluster";
-             return c.get('l', 0) == 0 || (c.get('l', 0) == 1 && c.get('g', 0) > 0 && holds);
+             return c.get('l', 0) == 0 || (c.get('l', 0) == 1 && c.get('g', 0) > 0 && c.algorithm == "block");
            }),
   };
   all.insert(all.end(), own.begin(), own.end());
@@ -127,28 +126,26 @@ const Constraint busy_threads =
                  : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
     });
 
-const Constraint early_weights =
-    worth("early_weights",
-          "weights wait in registers where a thread has at most 4 vectors (6 in persistent lanes), and only if there "
-          "are any; "
-          "where rows are not aligned alike, in persistent blocks",
-          [](auto& w, auto&, auto& c) {
-            const bool persistent = c.get('g', 0) > 0;
-            return c.get('e', 0) == 0 || ((w.options.weight || w.options.bias) &&
-                                          vectors_per_thread(w, c) <= (persistent && c.algorithm == "lanes" ? 6 : 4) &&
-                                          (persistent || !row_layout(w, c.vector_width()).ragged));
-          });
-
-const Constraint persistent_use = worth(
-    "persistent_use", "persistent blocks where weights stay in registers over many rows, or loads run ahead",
-    [](auto& w, auto& d, auto& c) {
-      const int g = c.get('g', 0), threads = g * c.block_size();
-      const int rows_per_block = c.algorithm == "lanes" ? c.block_size() / 32 * c.rows_per_warp() : 1;
-      return g == 0 || ((c.get('e', 0) == 1 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) == 3 &&
-                        c.get('x', 1) == 1 && threads <= d.max_threads_per_unit &&
-                        threads >= (c.algorithm == "lanes" ? 1024 : 512) &&
-                        w.shape.rows * c.split_count() >= static_cast<std::int64_t>(2) * g * d.units * rows_per_block);
+const Constraint early_weights = worth(
+    "early_weights",
+    "weights wait in registers where a thread has at most 4 vectors, and only if there are any; where rows are not "
+    "aligned alike, in persistent blocks, or in the shared memory of `lanes`",
+    [](auto& w, auto&, auto& c) {
+      if (c.get('e', 0) == 0) return true;
+      const bool ragged = row_layout(w, c.vector_width()).ragged;
+      if (!w.options.weight && !w.options.bias) return false;
+      if (ragged && c.algorithm == "lanes") return true;
+      return vectors_per_thread(w, c) <= 4 && (c.get('g', 0) > 0 || !ragged);
     });
+
+const Constraint persistent_use =
+    worth("persistent_use", "persistent blocks where weights stay in registers over many rows, or loads run ahead",
+          [](auto& w, auto& d, auto& c) {
+            const int g = c.get('g', 0);
+            return g == 0 || (is_norm(w.op) && (c.get('e', 0) == 1 || c.get('l', 0) == 1) && c.get('h', 0) == 1 &&
+                              c.get('w', 3) >= 2 && g * c.block_size() <= d.max_threads_per_unit &&
+                              g * c.block_size() >= 512 && w.shape.rows >= 2 * g * d.units);
+          });
 
 const Constraint few_rows =
     worth("split_size", "several blocks a row only where one block a row leaves multiprocessors idle",
@@ -228,15 +225,13 @@ Algorithm lanes() {
                                    vector_widths(w),
                                    splits({1}),
                                    packing(w),
-                                   hints(),
-                                   persistence({0, 8, 16}),
-                                   ahead()};
+                                   hints()};
             add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({whole_row, registers(128, Kind::must), registers(32, Kind::worth), widest_only, busy_threads,
-                       early_weights, persistent_use})};
+                       early_weights})};
 }
 
 Algorithm block() {
@@ -251,9 +246,11 @@ Algorithm block() {
                                    splits({1}),
                                    packing(w),
                                    launch_bounds({0, 2, 3, 4, 8, 16}),
-                                   hints(),
-                                   persistence({0, 2, 4, 8}),
-                                   ahead()};
+                                   hints()};
+            if (is_norm(w.op)) {
+              axes.push_back(persistence({0, 2, 4, 8}));
+              axes.push_back(ahead());
+            }
             add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
@@ -289,15 +286,13 @@ Algorithm cluster() {
                                    splits({4, 8, 16}),
                                    packing(w),
                                    launch_bounds({0, 4}),
-                                   hints(),
-                                   persistence({0, 2, 4}),
-                                   ahead()};
+                                   hints()};
             add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_use,
+                       busy_threads, bound_fits, at_least(16384), early_weights,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};

@@ -11,6 +11,9 @@ enum ExpFlavour { exp_is_accurate = 0, exp_is_fast = 1 };
 /// How the variance is computed.
 enum VarianceMethod { variance_onepass = 1, variance_twopass = 2, variance_welford = 3 };
 
+/// The static arrays of a block's shared memory.
+enum SharedTag { tag_block_words, tag_cluster_words, tag_exchange_words, tag_weights };
+
 /// Defaults of the compile-time parameters; a kernel's own traits inherit and hide what differs.
 struct KernelTraits {
   using Element = f32;
@@ -23,9 +26,9 @@ struct KernelTraits {
   static constexpr bool ragged = true;     ///< rows may start at any element, or end within a vector
   static constexpr bool packed = false;    ///< keep the row in its dtype, unpack at each use
   static constexpr bool loop = true;       ///< fewer blocks than rows
-  static constexpr bool early = false;     ///< weights wait in registers for the reduction
-  static constexpr bool ahead = false;     ///< persistent blocks load their next row while they reduce one
-  static constexpr bool async = false;     ///< shared: fill by asynchronous copies
+  static constexpr bool early = false;  ///< weights wait in registers (ragged lanes: shared memory) for the reduction
+  static constexpr bool ahead = false;  ///< persistent blocks load their next row while they reduce one
+  static constexpr bool async = false;  ///< shared: fill by asynchronous copies
   static constexpr int load_hint = keep;
   static constexpr int store_hint = keep;
   static constexpr int exp = exp_is_fast;

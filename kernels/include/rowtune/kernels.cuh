@@ -30,27 +30,31 @@ ROWTUNE_DEVICE void write_row(const RowArgs& a, i64 row, View& view, const Team&
 template <class K, class Op, template <class, class, Fill> class ViewOf>
 ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
   using Team = LanesTeam<K>;
+  using View = ViewOf<K, Team, Op::fill>;
   constexpr int rows_per_block = K::block / 32 * K::rows_per_warp;
-  // Lanes past the last row take part in the shuffles, with an empty row.
-  const auto place = [&](i64 row) { return row < a.rows ? row : 0; };
-  const auto args_of = [&](i64 row) {
-    RowArgs args = a;
-    if (row >= a.rows) args.cols = 0;
-    return args;
-  };
   Team team;
-  Weights<K, Team> weights;
-  NextRow<K, Team, Op::fill> next;
-  const i64 step = static_cast<i64>(grid_blocks()) * rows_per_block;
-  i64 first = static_cast<i64>(block_index()) * rows_per_block;
-  i64 row = first + thread_index() / Team::lanes;
-  if (first < a.rows) next.ask(args_of(row), place(row), team);
-  for (; first < a.rows; first += step, row += step) {
-    const RowArgs mine = args_of(row);
-    weights.prepare(a, place(row), team);
-    ViewOf<K, Team, Op::fill> view(mine, place(row), team, next);
-    next.ask(args_of(row + step), place(row + step), team);
-    write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
+  for (i64 first = static_cast<i64>(block_index()) * rows_per_block; first < a.rows;
+       first += static_cast<i64>(grid_blocks()) * rows_per_block) {
+    const i64 row = first + thread_index() / Team::lanes;
+    // Lanes past the last row take part in the shuffles, with an empty row.
+    RowArgs mine = a;
+    if (row >= a.rows) mine.cols = 0;
+    const i64 place = row < a.rows ? row : 0;
+    if constexpr (K::ragged && K::early && (K::weight || K::bias)) {
+      SharedWeights<K, Team> weights;
+      FetchedRow<K, Team, Op::fill> fetched;
+      weights.fetch(a);
+      fetched.fetch(typename View::Row(mine, place), team.rank());
+      weights.settle(a, place, team);
+      View view(mine, place, team, fetched);
+      write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
+      if constexpr (K::loop) block_barrier();  // before the next round stores the weights again
+    } else {
+      Weights<K, Team> weights;
+      weights.prepare(a, place, team);
+      View view(mine, place, team);
+      write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
+    }
     if constexpr (!K::loop) break;
   }
 }
@@ -78,12 +82,9 @@ ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   using Team = ClusterTeam<K>;
   Team team;
   Weights<K, Team> weights;
-  NextRow<K, Team, Op::fill> next;
-  next.ask(a, block_index() / K::split, team);
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     weights.prepare(a, row, team);
-    ViewOf<K, Team, Op::fill> view(a, row, team, next);
-    next.ask(a, row + grid_blocks() / K::split, team);
+    ViewOf<K, Team, Op::fill> view(a, row, team);
     write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }

@@ -39,33 +39,30 @@ struct LayerNormOperation {
   }
   template <class View>
   static ROWTUNE_DEVICE float squares_about(View& view, float mean) {
-    float sum = 0.0f;
+    SquareSum<V> sum;
     view.each([&](const float(&x)[V], const auto& mask) {
       float d[V];
+      if (!K::ragged || mask.whole) {
+        const float center = mask.whole ? mean : 0.0f;  // absent elements are 0, and no part of the sum
 #pragma unroll
-      for (int j = 0; j < V; ++j) d[j] = (x[j] - mean) * (x[j] - mean);
-      if (!mask.whole) {  // absent elements are no part of the sum
+        for (int j = 0; j < V; ++j) d[j] = x[j] - center;
+        sum.add(d);
+      } else {
         const auto part = mask.part();
 #pragma unroll
-        for (int j = 0; j < V; ++j) d[j] = part.has(j) ? d[j] : 0.0f;
+        for (int j = 0; j < V; ++j) d[j] = part.has(j) ? x[j] - mean : 0.0f;
+        sum.add(d);
       }
-      sum += tree_sum(d);
     });
-    return sum;
+    return sum.total();
   }
 
   /// Count, mean and M2 of what the lanes of this warp hold: two looks at cached values, no division per element.
   template <class View, class Team>
   static ROWTUNE_DEVICE State partial(const RowArgs&, View& view, Team&) {
-    int count = 0;
-    float sum = 0.0f;
-    view.each([&](const float(&x)[V], const auto& mask) {
-      count += mask.count();
-      sum += tree_sum(x);
-    });
+    const int count = view.count();
     // The shuffles are not in a branch: lanes of a warp may hold rows past the last one, which count nothing.
-    count = lanes_sum<Team::lanes>(count);
-    sum = lanes_sum<Team::lanes>(sum);
+    const float sum = lanes_sum<Team::lanes>(sum_of(view));
     const float mean = count == 0 ? 0.0f : quotient(sum, static_cast<float>(count));
     return {{count, mean, lanes_sum<Team::lanes>(squares_about(view, mean))}};
   }
@@ -74,14 +71,13 @@ struct LayerNormOperation {
   static ROWTUNE_DEVICE Known reduce(const RowArgs& a, View& view, Team& team) {
     const float n = columns(a);
     if constexpr (K::variance == variance_onepass) {
-      Sums<float> s = sums_empty<float>();
+      float sum = 0.0f;
+      SquareSum<V> squares;
       view.each([&](const float(&x)[V], const auto&) {
-        float squares[V];
-#pragma unroll
-        for (int j = 0; j < V; ++j) squares[j] = x[j] * x[j];
-        s = sums_merge(s, {tree_sum(x), tree_sum(squares)});
+        sum += tree_sum(x);
+        squares.add(x);
       });
-      s = team.across(SumsState{s}.template over_lanes<Team::lanes>()).sums;
+      const Sums<float> s = team.across(SumsState{{sum, squares.total()}}.template over_lanes<Team::lanes>()).sums;
       const float mean = quotient(s.sum, n);
       return known_of(a, mean, multiply_add(-mean, mean, quotient(s.squares, n)));
     } else if constexpr (K::variance == variance_twopass) {
@@ -104,9 +100,8 @@ struct LayerNormOperation {
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float normal = (x[j] - known.mean) * known.rstd;
-      const float scaled = K::weight ? normal * (weight[j] + a.weight_offset) : normal;
-      x[j] = K::bias ? (K::weight ? multiply_add(normal, weight[j] + a.weight_offset, bias[j]) : normal + bias[j])
-                     : scaled;
+      const float scaled = K::weight ? normal * weight[j] : normal;
+      x[j] = K::bias ? (K::weight ? multiply_add(normal, weight[j], bias[j]) : normal + bias[j]) : scaled;
     }
   }
 };

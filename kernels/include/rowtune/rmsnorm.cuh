@@ -25,14 +25,9 @@ struct RmsNormOperation {
 
   template <class View, class Team>
   static ROWTUNE_DEVICE State partial(const RowArgs&, View& view, Team&) {
-    float sum = 0.0f;
-    view.each([&](const float(&x)[V], const auto&) {
-      float squares[V];
-#pragma unroll
-      for (int j = 0; j < V; ++j) squares[j] = x[j] * x[j];
-      sum += tree_sum(squares);
-    });
-    return {lanes_sum<Team::lanes>(sum)};
+    SquareSum<V> sum;
+    view.each([&](const float(&x)[V], const auto&) { sum.add(x); });
+    return {lanes_sum<Team::lanes>(sum.total())};
   }
   static ROWTUNE_DEVICE Known known_of(const RowArgs& a, State whole) {
     const float n = static_cast<float>(K::cols > 0 ? static_cast<long long>(K::cols) : a.cols);
@@ -51,7 +46,7 @@ struct RmsNormOperation {
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float normal = x[j] * known.rstd;
-      x[j] = K::weight ? normal * (weight[j] + a.weight_offset) : normal;
+      x[j] = K::weight ? normal * weight[j] : normal;
     }
   }
 };

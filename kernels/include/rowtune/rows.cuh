@@ -61,6 +61,15 @@ struct Geometry {
       head = static_cast<Index>((reinterpret_cast<u64>(input_row) % (V * K::Element::bytes)) / K::Element::bytes);
     vectors = (cols + head + (K::ragged ? V - 1 : 0)) / V;
   }
+  /// Elements that a group of `lanes` neighbours holds, the first of which has `rank` among the `size` threads of a
+  /// team: its vectors are rank, rank + size, ...
+  ROWTUNE_DEVICE int count(int rank, int lanes, int size) const {
+    const Index period = static_cast<Index>(size) * V, end = head + cols;
+    const Index last = end % period - static_cast<Index>(rank) * V;  // of the group's part of the last round
+    const Index most = static_cast<Index>(lanes) * V;
+    const Index all = end / period * most + (last < 0 ? 0 : last < most ? last : most);
+    return static_cast<int>(all - (rank == 0 ? head : 0));
+  }
   ROWTUNE_DEVICE Mask<K, Index> mask(Index i) const {
     const Index first = i * V - head;
     const bool whole = K::ragged ? (first >= 0 && first <= cols - V) : i < vectors;
@@ -174,12 +183,11 @@ struct Overhang {
   Index low;   ///< least column (0 or negative) that may be read
   Index high;  ///< one past the greatest
 
+  /// Whoever has a neighbour has at least a row length beside it; more than a vector does not matter.
   ROWTUNE_DEVICE Overhang(i64 row, i64 rows, i64 stride, Index cols) {
-    constexpr i64 most = K::vector;
-    const i64 before = row * stride;
-    const i64 behind = (rows - 1 - row) * stride;
-    low = static_cast<Index>(-(before < most ? before : most));
-    high = static_cast<Index>(cols + (behind < most ? behind : most));
+    const Index beside = stride < K::vector ? static_cast<Index>(stride) : K::vector;
+    low = row > 0 ? -beside : 0;
+    high = cols + (row + 1 < rows ? beside : 0);
   }
 };
 
@@ -319,9 +327,19 @@ ROWTUNE_DEVICE Vec<typename K::Element, K::vector> read_weights(const void* weig
   }
 }
 
-/// What the norms multiply and add, for a thread's vectors. K::early: loaded into registers before a row is reduced, so
-/// that their latency is not behind the reduction's, and once for all rows of a thread whose columns lie alike: all
-/// rows, or, in a ragged matrix, those of the same head.
+/// Some models store a weight less one.
+template <class K>
+ROWTUNE_DEVICE void add_offset(const RowArgs& a, float (&w)[K::vector]) {
+  if constexpr (K::weight) {
+#pragma unroll
+    for (int j = 0; j < K::vector; ++j) w[j] += a.weight_offset;
+  }
+}
+
+/// What the norms multiply and add, for a thread's vectors. K::early: loaded before a row is reduced, so that their
+/// latency is not behind the reduction's. Into registers, once for all rows of a thread whose columns lie alike: all
+/// rows, or, in a ragged matrix, those of the same head. Or, where the rows of a block are ragged and many, into the
+/// block's shared memory (SharedWeights).
 template <class K, class Team>
 struct Weights {
   using Packed = Vec<typename K::Element, K::vector>;
@@ -362,6 +380,67 @@ struct Weights {
       if constexpr (K::weight) read_weights<K>(a.weight, mask, weight[0]).unpack(w);
       if constexpr (K::bias) read_weights<K>(a.bias, mask, bias[0]).unpack(b);
     }
+    add_offset<K>(a, w);
+  }
+};
+
+/// The same in the shared memory of a block whose rows are ragged: aligned vectors, of which a thread reads two and
+/// shifts them; no edges are left to look at. `fetch` issues the loads, `settle` stores them and meets at a barrier.
+template <class K, class Team>
+struct SharedWeights {
+  using Packed = Vec<typename K::Element, K::vector>;
+  using Words = typename Packed::Words;
+  static constexpr int arrays = (K::weight ? 1 : 0) + (K::bias ? 1 : 0);
+  static constexpr int slots = K::vectors * Team::size + 2;  ///< one before the first column, one behind the last
+  static constexpr int each = (slots + K::block - 1) / K::block;
+  Packed fetched[arrays][each];
+  const Words* own;  ///< in shared memory: where this thread's first vector begins
+  int behind;        ///< and how many elements behind that
+
+  static ROWTUNE_DEVICE Words* shared() { return shared_array<Words, arrays * slots, tag_weights>(); }
+
+  ROWTUNE_DEVICE void fetch(const RowArgs& a) {
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+      const int first = (i * K::block + thread_index() - 1) * K::vector;
+      if constexpr (K::weight) fetched[0][i] = read(a.weight, first, static_cast<int>(a.cols));
+      if constexpr (K::bias) fetched[arrays - 1][i] = read(a.bias, first, static_cast<int>(a.cols));
+    }
+  }
+  ROWTUNE_DEVICE void settle(const RowArgs& a, i64 row, const Team& team) {
+#pragma unroll
+    for (int k = 0; k < arrays; ++k) {
+#pragma unroll
+      for (int i = 0; i < each; ++i) {
+        const int slot = i * K::block + thread_index();
+        if (slot < slots) shared_store(shared() + k * slots + slot, fetched[k][i].words);
+      }
+    }
+    block_barrier();
+    const Geometry<K, int> geometry(static_cast<const char*>(a.input) + row * a.input_stride * K::Element::bytes,
+                                    a.cols);
+    behind = geometry.head == 0 ? 0 : K::vector - geometry.head;
+    own = shared() + team.rank() + (geometry.head == 0 ? 1 : 0);
+  }
+  template <class Mask>
+  ROWTUNE_DEVICE void get(const RowArgs& a, int n, const Mask&, float (&w)[K::vector], float (&b)[K::vector]) const {
+    if constexpr (K::weight) vector_at(n * Team::size).unpack(w);
+    if constexpr (K::bias) vector_at((arrays - 1) * slots + n * Team::size).unpack(b);
+    add_offset<K>(a, w);
+  }
+
+ private:
+  ROWTUNE_DEVICE Packed vector_at(int slot) const {
+    return shifted(Packed{shared_load(own + slot)}, Packed{shared_load(own + slot + 1)}, behind);
+  }
+  static ROWTUNE_DEVICE Packed read(const void* weights, int first, int cols) {
+    using T = typename K::Element;
+    const Mask<K, int> mask{first, cols, first >= 0 && first <= cols - K::vector};
+    const char* const p = static_cast<const char*>(weights) + static_cast<i64>(first) * T::bytes;
+    if (mask.whole && reinterpret_cast<u64>(weights) % (K::vector * T::bytes) == 0)
+      return load_vector<T, K::vector, keep>(p);
+    if (first + K::vector <= 0 || first >= cols) return filled_vector<T, K::vector, fill_zero>();
+    return read_part<K, fill_zero, keep>(p, mask);
   }
 };
 

@@ -27,8 +27,6 @@ ROWTUNE_FUNCTION constexpr int power_of_two_at_least(int n) {
   return p;
 }
 
-enum SharedTag { tag_block_words, tag_cluster_words, tag_exchange_words };
-
 /// Merges the first `Count` of the states that lie in shared memory; all lanes of the calling warp take part.
 template <class State, int Count>
 ROWTUNE_DEVICE State merge_shared(const float* words) {

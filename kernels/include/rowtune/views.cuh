@@ -2,9 +2,10 @@
 // Views: where a thread's part of a row is kept between the reduction and the output. In registers (packed in its
 // dtype, or as floats), in shared memory, or nowhere: read again from the L2.
 //
-// Every view offers `each(f)`: f(values, mask) for each of the thread's vectors, absent elements neutral;
-// `max()`: the largest of the thread's elements, NaN ignored; and `write(f)`: f(values, mask, n) turns the thread's
-// n-th vector (0 where the row is read again) into outputs, which are stored.
+// Every view offers `count()`: the elements that this thread's lanes hold together; `each(f)`: f(values, mask) for each
+// of the thread's vectors, absent elements neutral; `max()`: the largest of the thread's elements, NaN ignored; and
+// `write(f)`: f(values, mask, n) turns the thread's n-th vector (0 where the row is read again) into outputs, which are
+// stored.
 
 #include "rowtune/rows.cuh"
 
@@ -36,6 +37,22 @@ ROWTUNE_DEVICE float tree_max(const float (&x)[V]) {
   return t[0];
 }
 
+/// Sums over many vectors without an addition for each product: a few running sums, added up as a tree.
+template <int V>
+struct SquareSum {
+  static constexpr int count = V < 4 ? V : 4;
+  float sums[count];
+  ROWTUNE_DEVICE SquareSum() {
+#pragma unroll
+    for (int j = 0; j < count; ++j) sums[j] = 0.0f;
+  }
+  ROWTUNE_DEVICE void add(const float (&x)[V]) {
+#pragma unroll
+    for (int j = 0; j < V; ++j) sums[j % count] = multiply_add(x[j], x[j], sums[j % count]);
+  }
+  ROWTUNE_DEVICE float total() const { return tree_sum(sums); }
+};
+
 /// A thread's part of a row, asked for and not yet looked at. K::ahead: that of the team's next row, while this one is
 /// reduced and written; the memory is never idle behind a barrier.
 template <class K, class Team, Fill F>
@@ -58,17 +75,18 @@ struct NextRow<K, Team, F, true> : FetchedRow<K, Team, F> {
     if (row < a.rows) this->fetch(RowData<K, F, int>(a, row), team.rank());
   }
 };
-/// What a view settles: the row that was asked for ahead, or one fetched now.
+/// What a view settles: the row that was asked for before, or one fetched now.
+template <class K, class Team, Fill F>
+ROWTUNE_DEVICE const FetchedRow<K, Team, F>& fetched_row(const RowData<K, F, int>&, int,
+                                                         const FetchedRow<K, Team, F>& asked) {
+  return asked;
+}
 template <class K, class Team, Fill F>
 ROWTUNE_DEVICE FetchedRow<K, Team, F> fetched_row(const RowData<K, F, int>& row, int rank,
-                                                  const NextRow<K, Team, F>& next) {
-  if constexpr (K::ahead) {
-    return next;
-  } else {
-    FetchedRow<K, Team, F> now;
-    now.fetch(row, rank);
-    return now;
-  }
+                                                  const NextRow<K, Team, F, false>&) {
+  FetchedRow<K, Team, F> now;
+  now.fetch(row, rank);
+  return now;
 }
 
 /// A thread's vectors are rank, rank + size, ...: neighbours in a team access neighbouring vectors.
@@ -81,11 +99,15 @@ struct PackedView {
   unsigned opaque;
   Vec<typename K::Element, V> data[K::vectors];
 
-  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& asked = {})
+  template <class Asked = NextRow<K, Team, F, false>>
+  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team, const Asked& asked = {})
       : row(a, r), rank(team.rank()), opaque(a.opaque) {
     const auto fetched = fetched_row(row, rank, asked);
 #pragma unroll
     for (int n = 0; n < K::vectors; ++n) data[n] = row.settle(fetched.vectors[n], n * Team::size + rank);
+  }
+  ROWTUNE_DEVICE int count() const {
+    return row.geometry.count(rank / Team::lanes * Team::lanes, Team::lanes, Team::size);
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -134,11 +156,15 @@ struct FloatView {
   int rank;
   float data[K::vectors][V];
 
-  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& asked = {})
+  template <class Asked = NextRow<K, Team, F, false>>
+  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team, const Asked& asked = {})
       : row(a, r), rank(team.rank()) {
     const auto fetched = fetched_row(row, rank, asked);
 #pragma unroll
     for (int n = 0; n < K::vectors; ++n) row.settle(fetched.vectors[n], n * Team::size + rank).unpack(data[n]);
+  }
+  ROWTUNE_DEVICE int count() const {
+    return row.geometry.count(rank / Team::lanes * Team::lanes, Team::lanes, Team::size);
   }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
@@ -198,6 +224,9 @@ struct SharedView {
   ROWTUNE_DEVICE bool copied_asynchronously(int i) const {
     return K::async && !K::adds_residual && row.geometry.mask(i).whole;
   }
+  ROWTUNE_DEVICE int count() const {
+    return row.geometry.count(rank / Team::lanes * Team::lanes, Team::lanes, Team::size);
+  }
   template <class Each>
   ROWTUNE_DEVICE void each(Each f) {
 #pragma unroll
@@ -253,6 +282,9 @@ struct RereadView {
         visit(x, i);
       }
     }
+  }
+  ROWTUNE_DEVICE int count() const {
+    return row.geometry.count(rank / Team::lanes * Team::lanes, Team::lanes, Team::size);
   }
   /// Once at most where the residual is added: it stores the sums, which `write` reads back.
   template <class Each>
