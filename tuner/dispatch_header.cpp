@@ -58,9 +58,10 @@ const char* spelling_of(dispatch::Family family) {
 }
 
 std::string kernel_line(const dispatch::Kernel& k) {
-  return fmt::format("      {{Family::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
+  return fmt::format("      {{Family::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
                      spelling_of(k.family), k.block, k.rows_per_warp, k.vector, k.split, k.vectors, k.ragged, k.packed,
-                     k.async, k.batch, k.hint, k.exp, k.variance, k.min_blocks, k.resident_blocks, k.early, k.ahead);
+                     k.async, k.batch, k.hint, k.exp, k.variance, k.min_blocks, k.resident_blocks, k.early, k.ahead,
+                     k.shared_weights);
 }
 
 /// `5.57 us [5.55, 5.60], 70 % of a copy, 1.88 x base (reread...), ties 2, 0.51 ulp, ...`
@@ -164,10 +165,9 @@ std::string to_header(const DispatchTables& all) {
       "alone.\n"
       "//\n"
       "// Kernel: family, block, rows per warp, vector, split, vectors a thread, ragged, packed, async, batch, hint,\n"
-      "// exp, variance, min_blocks, resident_blocks, early, ahead (rowtune/dispatch/geometry.cuh). Entry: cols, "
-      "rows,\n"
-      "// alignment in bytes,\n"
-      "// kernel, microseconds. Region: up to these cols and rows, kernel (-1: the base).\n"
+      "// exp, variance, min_blocks, resident_blocks, early, ahead, shared_weights (rowtune/dispatch/geometry.cuh).\n"
+      "// Entry: cols, rows, alignment in bytes, kernel, microseconds. Region: up to these cols and rows, kernel (-1: "
+      "the base).\n"
       "#pragma once\n\n#include \"rowtune/dispatch/tuned.cuh\"\n\n"
       "static_assert(rowtune::dispatch::data_version == 1, \"made for other kernel headers: run `rowtune dispatch` "
       "anew\");\n\nnamespace rowtune {\nnamespace dispatch {\n\n";

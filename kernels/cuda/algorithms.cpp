@@ -36,6 +36,11 @@ Constraint worth(std::string name, std::string meaning,
   return {Kind::worth, std::move(name), std::move(meaning), std::move(holds)};
 }
 
+/// Bytes of a block's weights in shared memory.
+std::int64_t shared_weights(const Workload& w, const Config& c) {
+  return vectors_per_thread(w, c) * c.block_size() * 16 * ((w.options.weight ? 1 : 0) + (w.options.bias ? 1 : 0));
+}
+
 bool one_of(int value, std::initializer_list<int> values) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -58,11 +63,12 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
              return one_of(c.rows_per_warp(), {1, 2, 4, 8, 16, 32}) &&
                     (c.rows_per_warp() == 1 || c.algorithm == "lanes");
            }),
-      must("switches", "packed, exp, async, early, hint are 0 or 1; packed 0 for f32; variance 1, 2 or 3",
+      must("switches", "packed, exp, async, hint are 0 or 1; early 0, 1 or 2; packed 0 for f32; variance 1, 2 or 3",
            [](auto& w, auto&, auto& c) {
-             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1}) && one_of(c.get('e', 0), {0, 1}) &&
-                    one_of(c.get('x', 0), {0, 1}) && one_of(c.get('a', 0), {0, 1}) &&
-                    one_of(c.get('w', 3), {1, 2, 3}) && !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
+             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1}) &&
+                    one_of(c.get('e', 0), {0, 1, 2}) && one_of(c.get('x', 0), {0, 1}) &&
+                    one_of(c.get('a', 0), {0, 1}) && one_of(c.get('w', 3), {1, 2, 3}) &&
+                    !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
            }),
       must("min_blocks", "the blocks of min_blocks fit the threads of a multiprocessor",
            [](auto&, auto& d, auto& c) {
@@ -72,9 +78,17 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('u', 1) >= 1 && c.get('u', 1) <= 16; }),
       must("persistent", "resident_blocks is from 0 to 32",
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
-      must("ahead", "ahead is 0, or 1 with persistent `block`",
+      must("shared_weights",
+           "early 2 with persistent `block` and `cluster`, 16 bytes an access, within a block's shared memory",
+           [](auto& w, auto& d, auto& c) {
+             return c.get('e', 0) != 2 || (c.get('g', 0) > 0 && (c.algorithm == "block" || c.algorithm == "cluster") &&
+                                           c.vector_width() == widest_vector(w.dtype) &&
+                                           shared_weights(w, c) + 1024 <= d.shared_bytes_per_block);
+           }),
+      must("ahead", "ahead is 0, or 1 with persistent `block` and `cluster`",
            [](auto&, auto&, auto& c) {
-             return c.get('l', 0) == 0 || (c.get('l', 0) == 1 && c.get('g', 0) > 0 && c.algorithm == "block");
+             return c.get('l', 0) == 0 ||
+                    (c.get('l', 0) == 1 && c.get('g', 0) > 0 && (c.algorithm == "block" || c.algorithm == "cluster"));
            }),
   };
   all.insert(all.end(), own.begin(), own.end());
@@ -131,20 +145,25 @@ const Constraint early_weights = worth(
     "weights wait in registers where a thread has at most 4 vectors, and only if there are any; where rows are not "
     "aligned alike, in persistent blocks, or in the shared memory of `lanes`",
     [](auto& w, auto&, auto& c) {
-      if (c.get('e', 0) == 0) return true;
-      const bool ragged = row_layout(w, c.vector_width()).ragged;
+      const int e = c.get('e', 0);
+      if (e == 0) return true;
       if (!w.options.weight && !w.options.bias) return false;
+      if (e == 2) return vectors_per_thread(w, c) >= 2 && w.shape.cols >= 2048;
+      const bool ragged = row_layout(w, c.vector_width()).ragged;
       if (ragged && c.algorithm == "lanes") return true;
       return vectors_per_thread(w, c) <= 4 && (c.get('g', 0) > 0 || !ragged);
     });
 
 const Constraint persistent_use =
-    worth("persistent_use", "persistent blocks where weights stay in registers over many rows, or loads run ahead",
+    worth("persistent_use", "persistent blocks where weights wait for many rows, or loads run ahead",
           [](auto& w, auto& d, auto& c) {
-            const int g = c.get('g', 0);
-            return g == 0 || (is_norm(w.op) && (c.get('e', 0) == 1 || c.get('l', 0) == 1) && c.get('h', 0) == 1 &&
-                              c.get('w', 3) >= 2 && g * c.block_size() <= d.max_threads_per_unit &&
-                              g * c.block_size() >= 512 && w.shape.rows >= 2 * g * d.units);
+            const int g = c.get('g', 0), e = c.get('e', 0);
+            if (g == 0) return true;
+            if (c.algorithm == "cluster" && e != 2) return false;
+            return is_norm(w.op) && (e > 0 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) >= 2 &&
+                   g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
+                   (e != 2 || g * shared_weights(w, c) <= d.shared_bytes_per_block) &&
+                   w.shape.rows * c.split_count() >= static_cast<std::int64_t>(2) * g * d.units;
           });
 
 const Constraint few_rows =
@@ -248,10 +267,10 @@ Algorithm block() {
                                    launch_bounds({0, 2, 3, 4, 8, 16}),
                                    hints()};
             if (is_norm(w.op)) {
-              axes.push_back(persistence({0, 2, 4, 8}));
+              axes.push_back(persistence({0, 1, 2, 4, 8}));
               axes.push_back(ahead());
             }
-            add_weights(w, axes);
+            add_weights(w, axes, {0, 1, 2});
             add_arithmetic(w, axes);
             return axes;
           },
@@ -287,12 +306,16 @@ Algorithm cluster() {
                                    packing(w),
                                    launch_bounds({0, 4}),
                                    hints()};
-            add_weights(w, axes);
+            if (is_norm(w.op)) {
+              axes.push_back(persistence({0, 1, 2, 4}));
+              axes.push_back(ahead());
+            }
+            add_weights(w, axes, {0, 1, 2});
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_weights,
+                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_use,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};

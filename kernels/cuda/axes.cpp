@@ -62,9 +62,12 @@ Axis persistence(std::vector<int> values) {
 }
 Axis ahead() { return {'l', "ahead", "1: persistent blocks load their next row while they reduce one", {0, 1}}; }
 
-void add_weights(const Workload& w, std::vector<Axis>& axes) {
+void add_weights(const Workload& w, std::vector<Axis>& axes, std::vector<int> values) {
   if (!is_norm(w.op)) return;
-  axes.push_back({'e', "early", "1: weights are loaded before the row is reduced, and wait in registers", {0, 1}});
+  axes.push_back({'e', "early",
+                  "weights are loaded before the row is reduced, and wait in registers (1; ragged lanes: in shared "
+                  "memory) or, with persistent blocks, in shared memory (2)",
+                  std::move(values)});
 }
 
 void add_arithmetic(const Workload& w, std::vector<Axis>& axes) {

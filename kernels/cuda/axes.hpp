@@ -26,7 +26,7 @@ Axis persistence(std::vector<int> values);
 Axis ahead();
 
 /// The norms: where their weights wait.
-void add_weights(const Workload& workload, std::vector<Axis>& axes);
+void add_weights(const Workload& workload, std::vector<Axis>& axes, std::vector<int> values = {0, 1});
 /// Exponential of the softmaxes, variance of layernorm; nothing for the rms norms.
 void add_arithmetic(const Workload& workload, std::vector<Axis>& axes);
 

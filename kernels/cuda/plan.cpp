@@ -88,6 +88,7 @@ std::string traits_of(const Workload& w, const dispatch::Kernel& kernel, bool lo
   flag("loop", loop);
   flag("early", kernel.early);
   if (kernel.ahead) flag("ahead", true);
+  if (kernel.shared_weights > 0) flag("shared_weights", true);
   flag("async", kernel.async);
   number("load_hint", kernel.hint);
   number("store_hint", kernel.hint);
@@ -125,7 +126,7 @@ dispatch::Kernel axes_of(const Config& config) {
   k.variance = config.get('w', 3);
   k.min_blocks = config.get('m', 0);
   k.resident_blocks = config.get('g', 0);
-  k.early = config.get('e', 0) == 1;
+  k.early = config.get('e', 0) >= 1;
   k.ahead = config.get('l', 0) == 1;
   return k;
 }
@@ -188,6 +189,7 @@ std::optional<dispatch::Family> family_of(const std::string& algorithm) {
 dispatch::Kernel kernel_for(const Workload& w, const Config& config) {
   dispatch::Kernel k = axes_of(config);
   k.ragged = row_layout(w, k.vector).ragged;
+  k.shared_weights = config.get('e', 0) == 2 ? (w.options.weight ? 1 : 0) + (w.options.bias ? 1 : 0) : 0;
   k.vectors = rereads(config) ? 0 : static_cast<int>(std::max<std::int64_t>(1, vectors_per_thread(w, config)));
   return k;
 }

@@ -26,9 +26,10 @@ struct KernelTraits {
   static constexpr bool ragged = true;     ///< rows may start at any element, or end within a vector
   static constexpr bool packed = false;    ///< keep the row in its dtype, unpack at each use
   static constexpr bool loop = true;       ///< fewer blocks than rows
-  static constexpr bool early = false;  ///< weights wait in registers (ragged lanes: shared memory) for the reduction
+  static constexpr bool early = false;  ///< weights wait for the reduction: in registers (ragged lanes: shared memory)
   static constexpr bool ahead = false;  ///< persistent blocks load their next row while they reduce one
-  static constexpr bool async = false;  ///< shared: fill by asynchronous copies
+  static constexpr bool shared_weights = false;  ///< early: in shared memory, with persistent blocks
+  static constexpr bool async = false;           ///< shared: fill by asynchronous copies
   static constexpr int load_hint = keep;
   static constexpr int store_hint = keep;
   static constexpr int exp = exp_is_fast;

@@ -337,14 +337,15 @@ ROWTUNE_DEVICE void add_offset(const RowArgs& a, float (&w)[K::vector]) {
 }
 
 /// What the norms multiply and add, for a thread's vectors. K::early: loaded before a row is reduced, so that their
-/// latency is not behind the reduction's. Into registers, once for all rows of a thread whose columns lie alike: all
-/// rows, or, in a ragged matrix, those of the same head. Or, where the rows of a block are ragged and many, into the
-/// block's shared memory (SharedWeights).
+/// latency is not behind the reduction's. Once for all rows of a thread whose columns lie alike: all rows, or, in a
+/// ragged matrix, those of the same head. They wait in registers, or (K::shared_weights) in the block's dynamic shared
+/// memory, where each thread reads back only what it stored itself. Lanes of ragged rows: SharedWeights.
 template <class K, class Team>
 struct Weights {
   using Packed = Vec<typename K::Element, K::vector>;
   static constexpr bool held = K::early && (K::weight || K::bias);
-  static constexpr int count = held ? K::vectors : 1;
+  static constexpr bool in_shared = held && K::shared_weights;
+  static constexpr int count = held && !in_shared ? K::vectors : 1;
   Packed weight[count], bias[count];  ///< not held: last_weights
   int head = -1;                      ///< of the rows that they are for
 
@@ -361,8 +362,8 @@ struct Weights {
 #pragma unroll
       for (int n = 0; n < K::vectors; ++n) {
         const auto mask = geometry.mask(n * Team::size + team.rank());
-        if constexpr (K::weight) weight[n] = read_weights<K>(a.weight, mask, last_weight);
-        if constexpr (K::bias) bias[n] = read_weights<K>(a.bias, mask, last_bias);
+        if constexpr (K::weight) keep_weights<0>(n, read_weights<K>(a.weight, mask, last_weight));
+        if constexpr (K::bias) keep_weights<1>(n, read_weights<K>(a.bias, mask, last_bias));
       }
     } else {
       if constexpr (K::weight) weight[0] = last_weights<K>(a.weight, a.cols);
@@ -373,7 +374,10 @@ struct Weights {
   template <class Mask>
   ROWTUNE_DEVICE void get(const RowArgs& a, int n, const Mask& mask, float (&w)[K::vector],
                           float (&b)[K::vector]) const {
-    if constexpr (held) {
+    if constexpr (in_shared) {
+      if constexpr (K::weight) Packed{shared_load(slot<0>(n))}.unpack(w);
+      if constexpr (K::bias) Packed{shared_load(slot<1>(n))}.unpack(b);
+    } else if constexpr (held) {
       if constexpr (K::weight) weight[n].unpack(w);
       if constexpr (K::bias) bias[n].unpack(b);
     } else {
@@ -381,6 +385,20 @@ struct Weights {
       if constexpr (K::bias) read_weights<K>(a.bias, mask, bias[0]).unpack(b);
     }
     add_offset<K>(a, w);
+  }
+
+ private:
+  template <int Bias>
+  static ROWTUNE_DEVICE Words4* slot(int n) {
+    static_assert(!in_shared || K::vector * K::Element::bytes == 16, "a vector is one 16-byte slot");
+    return shared_dynamic() + ((K::weight ? Bias : 0) * K::vectors + n) * K::block + thread_index();
+  }
+  template <int Bias>
+  ROWTUNE_DEVICE void keep_weights(int n, const Packed& v) {
+    if constexpr (in_shared)
+      shared_store(slot<Bias>(n), v.words);
+    else
+      (Bias == 0 ? weight : bias)[n] = v;
   }
 };
 

@@ -29,6 +29,7 @@ struct TraitsOf : KernelTraits {
   static constexpr bool loop = always_loops(kernel);  // `serves` keeps grids within their limit
   static constexpr bool early = kernel.early;
   static constexpr bool ahead = kernel.ahead;
+  static constexpr bool shared_weights = kernel.shared_weights > 0;
   static constexpr bool async = kernel.async;
   static constexpr int load_hint = kernel.hint;
   static constexpr int store_hint = kernel.hint;

@@ -38,8 +38,9 @@ struct Kernel {
   int variance;
   int min_blocks;       ///< floor of __launch_bounds__; 0: none
   int resident_blocks;  ///< persistent blocks on each multiprocessor; 0: as many as there are rows
-  bool early;           ///< weights wait in registers for the reduction
+  bool early;           ///< weights wait for the reduction: in registers, or
   bool ahead;           ///< persistent blocks load their next row while they reduce one
+  int shared_weights;   ///< this many arrays of them in shared memory; 0: in registers
 };
 
 constexpr bool operator==(const Kernel& a, const Kernel& b) {
@@ -47,7 +48,7 @@ constexpr bool operator==(const Kernel& a, const Kernel& b) {
          a.split == b.split && a.vectors == b.vectors && a.ragged == b.ragged && a.packed == b.packed &&
          a.async == b.async && a.batch == b.batch && a.hint == b.hint && a.exp == b.exp && a.variance == b.variance &&
          a.min_blocks == b.min_blocks && a.resident_blocks == b.resident_blocks && a.early == b.early &&
-         a.ahead == b.ahead;
+         a.ahead == b.ahead && a.shared_weights == b.shared_weights;
 }
 
 constexpr long long grid_limit = 2147483647;
@@ -108,7 +109,8 @@ constexpr Grid grid_of(const Kernel& k, long long rows) {
   grid.resident = always_loops(k);
   grid.blocks_per_unit = k.resident_blocks;
   grid.cluster = uses_clusters(k.family) ? k.split : 1;
-  grid.dynamic_shared = uses_shared_rows(k.family) ? (k.vectors > 1 ? k.vectors : 1) * k.block * 16 : 0;
+  const int arrays = uses_shared_rows(k.family) ? 1 : k.shared_weights;  // of 16 bytes for each of a thread's vectors
+  grid.dynamic_shared = arrays * (k.vectors > 1 ? k.vectors : 1) * k.block * 16;
   return grid;
 }
 
