@@ -78,17 +78,15 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('u', 1) >= 1 && c.get('u', 1) <= 16; }),
       must("persistent", "resident_blocks is from 0 to 32",
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
-      must("shared_weights",
-           "early 2 with persistent `block` and `cluster`, 16 bytes an access, within a block's shared memory",
+      must("shared_weights", "early 2 with persistent `block`, 16 bytes an access, within a block's shared memory",
            [](auto& w, auto& d, auto& c) {
-             return c.get('e', 0) != 2 || (c.get('g', 0) > 0 && (c.algorithm == "block" || c.algorithm == "cluster") &&
-                                           c.vector_width() == widest_vector(w.dtype) &&
-                                           shared_weights(w, c) + 1024 <= d.shared_bytes_per_block);
+             return c.get('e', 0) != 2 ||
+                    (c.get('g', 0) > 0 && c.algorithm == "block" && c.vector_width() == widest_vector(w.dtype) &&
+                     shared_weights(w, c) + 1024 <= d.shared_bytes_per_block);
            }),
-      must("ahead", "ahead is 0, or 1 with persistent `block` and `cluster`",
+      must("ahead", "ahead is 0, or 1 with persistent `block`",
            [](auto&, auto&, auto& c) {
-             return c.get('l', 0) == 0 ||
-                    (c.get('l', 0) == 1 && c.get('g', 0) > 0 && (c.algorithm == "block" || c.algorithm == "cluster"));
+             return c.get('l', 0) == 0 || (c.get('l', 0) == 1 && c.get('g', 0) > 0 && c.algorithm == "block");
            }),
   };
   all.insert(all.end(), own.begin(), own.end());
@@ -159,11 +157,10 @@ const Constraint persistent_use =
           [](auto& w, auto& d, auto& c) {
             const int g = c.get('g', 0), e = c.get('e', 0);
             if (g == 0) return true;
-            if (c.algorithm == "cluster" && e != 2) return false;
             return is_norm(w.op) && (e > 0 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) >= 2 &&
                    g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
                    (e != 2 || g * shared_weights(w, c) <= d.shared_bytes_per_block) &&
-                   w.shape.rows * c.split_count() >= static_cast<std::int64_t>(2) * g * d.units;
+                   w.shape.rows >= static_cast<std::int64_t>(2) * g * d.units;
           });
 
 const Constraint few_rows =
@@ -306,16 +303,12 @@ Algorithm cluster() {
                                    packing(w),
                                    launch_bounds({0, 4}),
                                    hints()};
-            if (is_norm(w.op)) {
-              axes.push_back(persistence({0, 1, 2, 4}));
-              axes.push_back(ahead());
-            }
-            add_weights(w, axes, {0, 1, 2});
+            add_weights(w, axes);
             add_arithmetic(w, axes);
             return axes;
           },
           with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_weights, persistent_use,
+                       busy_threads, bound_fits, at_least(16384), early_weights,
                        worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
                          return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
                        })})};

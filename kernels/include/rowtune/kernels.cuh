@@ -82,12 +82,9 @@ ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   using Team = ClusterTeam<K>;
   Team team;
   Weights<K, Team> weights;
-  NextRow<K, Team, Op::fill> next;
-  next.ask(a, block_index() / K::split, team);
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     weights.prepare(a, row, team);
-    ViewOf<K, Team, Op::fill> view(a, row, team, next);
-    next.ask(a, row + grid_blocks() / K::split, team);
+    ViewOf<K, Team, Op::fill> view(a, row, team);
     write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }
