@@ -234,7 +234,7 @@ class Auto : public Strategy {
     void add(double w, double v) { weight += w, value += w * v; }
   };
 
-  std::size_t patience() const { return has_hints_ ? 5 : 7; }
+  std::size_t patience() const { return has_hints_ ? 14 : 16; }
 
   static double likeness(const Point& a, const Point& b) {
     double distance = a.algorithm == b.algorithm ? 0 : other_algorithm;

@@ -15,7 +15,7 @@ namespace rowtune {
 namespace {
 
 constexpr std::size_t configs_ahead = 32;   ///< that are compiled before they are needed, of one workload
-constexpr std::size_t visit_configs = 4;    ///< that a strategy which adapts measures of a workload in a round
+constexpr std::size_t visit_configs = 6;    ///< that a strategy which adapts measures of a workload in a round
 constexpr std::size_t visits_ahead = 32;    ///< whose configs are compiled before they are needed
 constexpr double rounds_share = 0.8;        ///< of the budget, for rounds; finals of what is not complete come last
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
@@ -127,20 +127,21 @@ void Tuner::compile_for_visit(Item& item, std::size_t configs) {
   for (std::size_t config : item.sweep.upcoming(configs)) compile(item, config);
 }
 
-/// Measures what was asked to be compiled of what the strategy wants next. What it wants only now comes in the next
-/// round, unless there is nothing else.
+/// Measures what the strategy wanted next when the visit began, as far as it was asked to be compiled. Opening the
+/// buffers of a workload takes as long as some configs: so what their times suggest comes in the next round.
 void Tuner::visit(Item& item) {
   consult_neighbours(item);
-  for (std::size_t measured = 0; measured < visit_configs && !item.abandoned && !stop_; ++measured) {
-    const auto config = item.sweep.next();
-    if (!config) {
-      complete(item);
-      return;
-    }
-    if (measured > 0 && !item.tickets.contains(*config)) return;
-    if (!wait_for(item, *config)) return;
-    measure_one(item, *config, settings_.limits);
+  const std::vector<std::size_t> wanted = item.sweep.upcoming(2 * visit_configs);
+  std::size_t measured = 0;
+  for (std::size_t config : wanted) {
+    if (measured == visit_configs || item.abandoned || stop_) return;
+    if (measured > 0 && !item.tickets.contains(config)) continue;
+    if (!item.sweep.next()) break;  // the strategy has ended meanwhile
+    if (!wait_for(item, config)) return;
+    measure_one(item, config, settings_.limits);
+    ++measured;
   }
+  if (!item.sweep.next()) complete(item);
 }
 
 void Tuner::complete(Item& item) {
