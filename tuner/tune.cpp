@@ -127,16 +127,21 @@ void Tuner::compile_for_visit(Item& item, std::size_t configs) {
   for (std::size_t config : item.sweep.upcoming(configs)) compile(item, config);
 }
 
-/// Measures what the strategy wanted next when the visit began, as far as it was asked to be compiled. Opening the
-/// buffers of a workload takes as long as some configs: so what their times suggest comes in the next round.
+/// Measures what the strategy wanted next when the visit began and what is compiled of it; what it wants besides comes
+/// in the next round, unless there is nothing else. Opening the buffers of a workload takes as long as some configs,
+/// and so does a compilation: neither is waited for while others have something to measure.
 void Tuner::visit(Item& item) {
   consult_neighbours(item);
-  const std::vector<std::size_t> wanted = item.sweep.upcoming(2 * visit_configs);
+  std::vector<std::size_t> wanted = item.sweep.upcoming(2 * visit_configs);
+  std::stable_partition(wanted.begin(), wanted.end(), [&](std::size_t config) {
+    return item.tickets.contains(config) && compiler_->is_done(item.tickets.at(config));
+  });
+  for (std::size_t config : wanted) compile(item, config);
   std::size_t measured = 0;
   for (std::size_t config : wanted) {
     if (measured == visit_configs || item.abandoned || stop_) return;
-    if (measured > 0 && !item.tickets.contains(config)) continue;
     if (!item.sweep.next()) break;  // the strategy has ended meanwhile
+    if (measured > 0 && !compiler_->is_done(item.tickets.at(config))) continue;
     if (!wait_for(item, config)) return;
     measure_one(item, config, settings_.limits);
     ++measured;

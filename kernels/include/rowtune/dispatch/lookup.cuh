@@ -83,8 +83,10 @@ constexpr bool serves(const Kernel& k, const Question& q) {
   return holds(k, q.cols, rows_aligned ? 0 : k.vector - 1);
 }
 
-/// The first of `count` sorted regions that reaches to these cols and rows; null when none does.
-constexpr const Region* region_of(const Region* regions, int count, const Question& q) {
+// Both answer with an index, -1 for none: instrumented, GCC does not take comparisons of pointers for constant.
+
+/// The first of `count` sorted regions that reaches to these cols and rows.
+constexpr int region_of(const Region* regions, int count, const Question& q) {
   int low = 0, high = count;
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -95,14 +97,14 @@ constexpr const Region* region_of(const Region* regions, int count, const Questi
       high = middle;
     }
   }
-  if (low == count) return nullptr;
+  if (low == count) return -1;
   const int cols = regions[low].cols;
   for (; low < count && regions[low].cols == cols; ++low)
-    if (q.rows <= regions[low].rows) return &regions[low];
-  return nullptr;
+    if (q.rows <= regions[low].rows) return low;
+  return -1;
 }
 
-constexpr const Entry* entry_of(const Table& table, const Question& q) {
+constexpr int entry_of(const Table& table, const Question& q) {
   int low = 0, high = table.entry_count;
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -116,27 +118,31 @@ constexpr const Entry* entry_of(const Table& table, const Question& q) {
       high = middle;
     }
   }
-  if (low == table.entry_count) return nullptr;
+  if (low == table.entry_count) return -1;
   const Entry& e = table.entries[low];
-  return e.cols == q.cols && e.rows == q.rows && e.alignment == q.alignment ? &e : nullptr;
+  return e.cols == q.cols && e.rows == q.rows && e.alignment == q.alignment ? low : -1;
 }
 
 constexpr Answer look_up(const Table& table, const Question& q) {
   Answer answer;
-  if (const Entry* entry = entry_of(table, q);
-      entry != nullptr && (entry->kernel < 0 || serves(table.kernels[entry->kernel], q))) {
-    answer.kind = MatchKind::exact;
-    answer.kernel = entry->kernel;
-    answer.entry = entry;
-    return answer;
+  if (const int found = entry_of(table, q); found >= 0) {
+    const Entry& entry = table.entries[found];
+    if (entry.kernel < 0 || serves(table.kernels[entry.kernel], q)) {
+      answer.kind = MatchKind::exact;
+      answer.kernel = entry.kernel;
+      answer.entry = &entry;
+      return answer;
+    }
   }
   if (q.rows < table.least_rows || q.cols < table.least_cols) return answer;
   const bool aligned = q.alignment == 16 && q.cols * q.element % 16 == 0;
-  const Region* region =
-      region_of(aligned ? table.aligned : table.ragged, aligned ? table.aligned_count : table.ragged_count, q);
-  if (region == nullptr || (region->kernel >= 0 && !serves(table.kernels[region->kernel], q))) return answer;
+  const Region* const regions = aligned ? table.aligned : table.ragged;
+  const int found = region_of(regions, aligned ? table.aligned_count : table.ragged_count, q);
+  if (found < 0) return answer;
+  const int kernel = regions[found].kernel;
+  if (kernel >= 0 && !serves(table.kernels[kernel], q)) return answer;
   answer.kind = MatchKind::near;
-  answer.kernel = region->kernel;
+  answer.kernel = kernel;
   return answer;
 }
 
