@@ -9,6 +9,7 @@
 #include "kernels/cuda/known_devices.hpp"
 #include "kernels/cuda/plan.hpp"
 #include "tuner/dispatch_measured.hpp"
+#include "tuner/parallel.hpp"
 
 namespace rowtune {
 namespace {
@@ -166,7 +167,9 @@ DispatchTable build_table(const MeasuredTable& measured, const DispatchSettings&
 
 DispatchTables dispatch_tables(const std::vector<db::BestRow>& leaderboard, const DispatchSettings& settings) {
   DispatchTables all;
-  for (const auto& measured : measured_tables(leaderboard)) all.tables.push_back(build_table(measured, settings));
+  const auto measured = measured_tables(leaderboard);
+  all.tables.resize(measured.size());
+  for_each_index(measured.size(), [&](std::size_t i) { all.tables[i] = build_table(measured[i], settings); });
   return all;
 }
 

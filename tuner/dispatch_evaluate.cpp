@@ -1,13 +1,11 @@
 #include "tuner/dispatch_evaluate.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <future>
 #include <set>
-#include <thread>
 
 #include "tuner/dispatch_measured.hpp"
+#include "tuner/parallel.hpp"
 
 namespace rowtune {
 
@@ -77,14 +75,8 @@ std::vector<Trial> leave_one_out(const std::vector<db::BestRow>& leaderboard, co
     for (std::size_t i = 0; i < measured.workloads.size() && measured.workloads.size() > 1; ++i)
       left_out.emplace_back(&measured, i);
   std::vector<Trial> trials(left_out.size());
-  std::atomic<std::size_t> next{0};
-  std::vector<std::future<void>> threads;
-  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
-    threads.push_back(std::async(std::launch::async, [&] {
-      for (std::size_t i = next++; i < trials.size(); i = next++)
-        trials[i] = without(*left_out[i].first, left_out[i].second, settings);
-    }));
-  for (auto& thread : threads) thread.get();
+  for_each_index(trials.size(),
+                 [&](std::size_t i) { trials[i] = without(*left_out[i].first, left_out[i].second, settings); });
   return trials;
 }
 

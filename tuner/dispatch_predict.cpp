@@ -53,49 +53,35 @@ bool is_ragged(const MeasuredWorkload& w, Dtype dtype) {
 }
 
 Predictor::Predictor(const MeasuredTable& measured, const std::vector<std::string>& configs)
-    : configs_(configs.size()) {
+    : slowdowns_(configs.size()) {
   for (const auto& w : measured.workloads) {
-    Tuned tuned{log_of(static_cast<double>(w.shape.rows)),
-                log_of(static_cast<double>(w.shape.cols)),
-                is_ragged(w, measured.head.dtype),
-                {}};
-    for (const auto& config : configs) {
-      const auto time = w.time_of(config);
-      tuned.slowdowns.push_back(time ? std::optional(std::max(0.0, std::log(*time / w.best_us()))) : std::nullopt);
-    }
-    tuned_.push_back(std::move(tuned));
+    for (std::size_t i = 0; i < configs.size(); ++i)
+      if (const auto time = w.time_of(configs[i]))
+        slowdowns_[i].push_back({tuned_.size(), std::max(0.0, std::log(*time / w.best_us()))});
+    tuned_.push_back({log_of(static_cast<double>(w.shape.rows)), log_of(static_cast<double>(w.shape.cols)),
+                      is_ragged(w, measured.head.dtype)});
   }
 }
 
-double Predictor::nearness(const Tuned& t, double log_rows, double log_cols, bool ragged) {
-  return std::exp(-cols_weight * std::abs(t.log_cols - log_cols) - rows_weight * std::abs(t.log_rows - log_rows) -
-                  ragged_weight * (t.ragged != ragged));
-}
-
-double Predictor::nearness(double rows, double cols, bool ragged) const {
-  const double log_rows = log_of(rows), log_cols = log_of(cols);
-  double most = 0;
-  for (const auto& t : tuned_) most = std::max(most, nearness(t, log_rows, log_cols, ragged));
-  return most;
-}
-
-std::vector<double> Predictor::regrets(double rows, double cols, bool ragged) const {
-  const double log_rows = log_of(rows), log_cols = log_of(cols);
-  std::vector<double> weights;
-  double total = 0;
+Predictor::Place Predictor::place(double rows, double cols, bool ragged) const {
+  Place place{log_of(rows), log_of(cols), {}, 0, 0};
   for (const auto& t : tuned_) {
-    weights.push_back(nearness(t, log_rows, log_cols, ragged));
-    total += weights.back();
+    const double near =
+        std::exp(-cols_weight * std::abs(t.log_cols - place.log_cols) -
+                 rows_weight * std::abs(t.log_rows - place.log_rows) - ragged_weight * (t.ragged != ragged));
+    place.nearness.push_back(near);
+    place.total += near;
+    place.most = std::max(place.most, near);
   }
-  std::vector<double> regrets;
-  for (std::size_t config = 0; config < configs_; ++config) {
-    Plane plane(total);
-    for (std::size_t i = 0; i < tuned_.size(); ++i)
-      if (const auto& slowdown = tuned_[i].slowdowns[config])
-        plane.add(weights[i], tuned_[i].log_cols - log_cols, tuned_[i].log_rows - log_rows, *slowdown - expected);
-    regrets.push_back(std::expm1(expected + plane.height()));
-  }
-  return regrets;
+  return place;
+}
+
+double Predictor::regret(const Place& place, std::size_t config) const {
+  Plane plane(place.total);
+  for (const auto& [i, slowdown] : slowdowns_[config])
+    plane.add(place.nearness[i], tuned_[i].log_cols - place.log_cols, tuned_[i].log_rows - place.log_rows,
+              slowdown - expected);
+  return std::expm1(expected + plane.height());
 }
 
 }  // namespace rowtune

@@ -1,7 +1,7 @@
 #pragma once
 // How slow each config will be on a shape that was not tuned, by what it was on those that were.
 
-#include <optional>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,20 +20,29 @@ class Predictor {
  public:
   /// `measured` is kept.
   Predictor(const MeasuredTable& measured, const std::vector<std::string>& configs);
-  /// Of each config, in the order given: its time / the best time - 1. Of the best that is hardly below 0.
-  std::vector<double> regrets(double rows, double cols, bool ragged) const;
-  /// Of the most similar tuned shape: exp(-distance).
-  double nearness(double rows, double cols, bool ragged) const;
+
+  /// A shape that is asked about: how near each of the tuned ones is.
+  struct Place {
+    double log_rows, log_cols;
+    std::vector<double> nearness;  ///< exp(-distance)
+    double total;
+    double most;
+  };
+  Place place(double rows, double cols, bool ragged) const;
+  /// Of a config, by its place in the order given: its time / the best time - 1. Of the best that is hardly below 0.
+  double regret(const Place& place, std::size_t config) const;
 
  private:
   struct Tuned {
     double log_rows, log_cols;  ///< base 2
     bool ragged;
-    std::vector<std::optional<double>> slowdowns;  ///< of each config: natural logarithm; absent: not measured
   };
-  static double nearness(const Tuned& tuned, double log_rows, double log_cols, bool ragged);
+  struct Slowdown {
+    std::size_t tuned;  ///< where it was measured
+    double log;         ///< natural
+  };
   std::vector<Tuned> tuned_;
-  std::size_t configs_;
+  std::vector<std::vector<Slowdown>> slowdowns_;  ///< of each config
 };
 
 }  // namespace rowtune

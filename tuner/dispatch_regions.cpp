@@ -31,6 +31,7 @@ constexpr double least_saving = 0.02;
 constexpr double of_idle_vectors = 0.1;
 /// What a config has to be better by than the rest where the tuner would not try it.
 constexpr double of_odd_config = 0.5;
+constexpr int most_vectors = 64;                     ///< that a thread may be asked to hold: more is never legal
 constexpr double of_unknown_base = 9;                ///< regret of a base that was not measured
 constexpr double cols_ratio = 1.42, rows_ratio = 2;  ///< of the two ends of a piece, at most
 
@@ -141,7 +142,7 @@ class Regions {
       for (const auto cols : col_ends) {
         // The worst of this class: its first element lies just behind a boundary.
         const auto needed = dispatch::vectors_per_thread(k, cols, ragged ? k.vector - 1 : 0);
-        if (needed > 1024) continue;
+        if (needed > most_vectors) continue;
         candidates_[{i, dispatch::rereads(k.family) ? 0 : static_cast<int>(std::max(1LL, needed)), ragged}];
       }
     }
@@ -160,20 +161,21 @@ class Regions {
       std::int64_t first_row = table_.least_rows;
       for (const auto last_row : row_ends) {
         const double rows = middle(first_row, last_row), cols = middle(first_col, last_col);
-        const auto regrets = predictor.regrets(rows, cols, ragged);
+        const auto place = predictor.place(rows, cols, ragged);
+        std::vector<std::optional<double>> predicted(configs_.size()), costs(configs_.size());
         Piece piece{ragged,
                     last_col,
                     last_row,
                     std::llround(cols),
                     std::llround(rows),
-                    std::sqrt(predictor.nearness(rows, cols, ragged)),
-                    base ? regrets[*base] : of_unknown_base,
+                    std::sqrt(place.most),
+                    base ? predictor.regret(place, *base) : of_unknown_base,
                     -1};
-        std::vector<std::optional<double>> costs(configs_.size());
         double least = piece.cost;
         for (const auto& [config, idle, candidate] : able) {
-          if (regrets[config] + idle >= least) continue;
-          if (!costs[config]) costs[config] = regrets[config] + of_breaking(config, piece);
+          if (!predicted[config]) predicted[config] = predictor.regret(place, config);
+          if (*predicted[config] + idle >= least) continue;
+          if (!costs[config]) costs[config] = *predicted[config] + of_breaking(config, piece);
           const double cost = *costs[config] + idle;
           if (cost >= least) continue;
           candidate->costs.emplace_back(pieces_.size(), cost);
@@ -222,7 +224,7 @@ class Regions {
     double cost = 0;
     for (const auto& c : algorithm_named(DeviceKind::cuda, parsed_[config].algorithm).constraints) {
       if (c.kind == Constraint::Kind::must && !c.holds(last, *measured_.device, parsed_[config])) return never;
-      if (c.kind == Constraint::Kind::worth && !c.holds(middle, *measured_.device, parsed_[config]))
+      if (c.kind == Constraint::Kind::worth && cost == 0 && !c.holds(middle, *measured_.device, parsed_[config]))
         cost = of_odd_config;
     }
     return cost;

@@ -17,8 +17,11 @@ namespace {
 std::vector<double> predicted(const std::vector<db::BestRow>& rows, const std::vector<std::string>& configs,
                               const Shape& shape, bool ragged = false) {
   const auto tables = measured_tables(rows);
-  return Predictor(tables.at(0), configs)
-      .regrets(static_cast<double>(shape.rows), static_cast<double>(shape.cols), ragged);
+  const Predictor predictor(tables.at(0), configs);
+  const auto place = predictor.place(static_cast<double>(shape.rows), static_cast<double>(shape.cols), ragged);
+  std::vector<double> regrets;
+  for (std::size_t i = 0; i < configs.size(); ++i) regrets.push_back(predictor.regret(place, i));
+  return regrets;
 }
 
 /// block(64) loses 10 % with each doubling of the columns, block(512) nothing.
