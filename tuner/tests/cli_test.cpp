@@ -188,7 +188,8 @@ TEST_F(Cli, TheSampleGivesTheSameTablesTwiceWithoutAGpuInSeconds) {
   };
   const double before = seconds();
   const Result once = run("dispatch --db " ROWTUNE_SAMPLE " --out a");
-  const double spent = seconds() - before;  // of the processor: the machine may be busy with other things
+  [[maybe_unused]] const double spent =
+      seconds() - before;  // of the processor: the machine may be busy with other things
   ASSERT_EQ(once.code, 0) << once.err;
   ASSERT_EQ(run("dispatch --db " ROWTUNE_SAMPLE " --out b").code, 0);
   for (const char* name : {"dispatch.json", "rowtune_dispatch.cuh"}) {
