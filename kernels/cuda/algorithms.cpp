@@ -457,10 +457,9 @@ Config cuda_base_config(const Workload& w, const DeviceInfo&) {
   const int v = widest_vector(w.dtype);
   if (w.op == Operation::copy) return {"copy", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 1}, {'h', 0}}};
   // What one writes by hand: a warp per row for short rows, a block per row otherwise.
-  Config config =
-      w.shape.cols <= 1024
-          ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}, {'g', 0}, {'l', 0}}}
-          : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
+  Config config = w.shape.cols <= 1024
+                      ? Config{"lanes", {{'b', 128}, {'r', 1}, {'v', v}, {'s', 1}, {'p', 0}, {'h', 0}}}
+                      : Config{"reread", {{'b', 256}, {'r', 1}, {'v', v}, {'s', 1}, {'u', 4}, {'g', 0}, {'h', 0}}};
   if (is_norm(w.op) && config.algorithm == "lanes") config.axes.push_back({'e', 0});
   if (has_exponentials(w.op)) config.axes.push_back({'x', 1});
   if (w.op == Operation::layernorm) config.axes.push_back({'w', 3});
