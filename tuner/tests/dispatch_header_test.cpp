@@ -53,7 +53,6 @@ TEST(HeaderLookupTest, TruthTableOfMatchKinds) {
 
   EXPECT_EQ((look_up<op, bf16>(0, tuned, true).kind), MatchKind::not_tuned) << "with weights";
   EXPECT_EQ((look_up<dispatch::Operation::layernorm, struct NoDtype>(0, tuned).kind), MatchKind::not_tuned);
-  EXPECT_EQ((look_up<dispatch::Operation::argmax_logsumexp, bf16>(-1, tuned).kind), MatchKind::not_tuned);
   // Tensors that are misaligned apart: nothing that was tuned reads them.
   const auto apart = look_up<op, bf16>(0, {64, 32000, 2, 2, 2});
   EXPECT_EQ(apart.kernel, -1);
