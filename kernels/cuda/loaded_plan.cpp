@@ -29,7 +29,7 @@ LoadedPlan::LoadedPlan(const Plan& plan, const std::string& cubin, const DeviceI
       const void* function = function_of(library_, launch.function);
       cudaFuncAttributes attributes{};
       check(cudaFuncGetAttributes(&attributes, function), "reading the kernel's attributes");
-      if (launch.dynamic_shared > 48 * 1024)
+      if (dispatch::asks_for_shared(static_cast<std::int64_t>(attributes.sharedSizeBytes), launch.dynamic_shared))
         check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, launch.dynamic_shared),
               fmt::format("asking for {} bytes of shared memory", launch.dynamic_shared));
       if (launch.cluster > 8)

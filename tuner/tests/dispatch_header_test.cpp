@@ -33,6 +33,10 @@ static_assert(ask(2147483647, 2147483647) == dispatch::MatchKind::out_of_range);
 static_assert(ask(0, first.cols) == dispatch::MatchKind::out_of_range);
 static_assert(ask(first.rows, 0) == dispatch::MatchKind::out_of_range);
 
+// What a kernel declares itself counts: three vectors of 1024 threads are 48 KB, and its merges are beside them.
+static_assert(!dispatch::asks_for_shared(0, 3 * 1024 * 16));
+static_assert(dispatch::asks_for_shared(384, 3 * 1024 * 16));
+
 TEST(HeaderLookupTest, TruthTableOfMatchKinds) {
   using dispatch::look_up;
   using dispatch::MatchKind;

@@ -114,6 +114,10 @@ constexpr Grid grid_of(const Kernel& k, long long rows) {
   return grid;
 }
 
+/// Whether a launch has to ask for its shared memory (cudaFuncAttributeMaxDynamicSharedMemorySize): more than 48 KB,
+/// what the kernel declares itself included.
+constexpr bool asks_for_shared(long long declared, long long dynamic) { return declared + dynamic > 48 * 1024; }
+
 /// Bytes through which the blocks of one launch exchange; 0 where they do not.
 inline long long workspace_of(const Kernel& k, long long rows) {
   return exchanges(k.family) ? exchange_bytes(rows, k.split) : 0;

@@ -87,7 +87,8 @@ cudaError_t launch(const RowArgs* args, cudaStream_t stream, int device, int uni
   if (most < 0) {
     cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, entry);
-    if (error == cudaSuccess && grid.dynamic_shared > 48 * 1024)
+    if (error == cudaSuccess &&
+        asks_for_shared(static_cast<long long>(attributes.sharedSizeBytes), grid.dynamic_shared))
       error = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, grid.dynamic_shared);
     if (error == cudaSuccess && grid.cluster > 8)
       error = cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
