@@ -274,6 +274,8 @@ DispatchTables parse_dispatch(const std::string& json, const std::string& source
     });
   } catch (const Json::parse_error& error) {
     Node::complain(source, fmt::format("not JSON, or cut short, at byte {} of {}", error.byte, json.size()));
+  } catch (const Json::exception&) {  // such as 1e999
+    Node::complain(source, "it holds a number that no double can hold");
   }
   const Node root(document, "", source);
   const auto name = root["schema"].text();
