@@ -75,8 +75,11 @@ KnownCase parse_case(const json& object, Room& room) {
         fmt::format("unknown op '{}'; valid: variance, softmax, log_softmax, layernorm, rmsnorm", known.op));
   known.dtype = field(object, "dtype", [&](const json& v) { return parse_study_dtype(as_string(v)); });
   std::size_t repeat = 1;
-  if (object.contains("repeat")) repeat = field(object, "repeat", [](const json& v) { return v.get<std::size_t>(); });
-  if (repeat < 1) throw UsageError("'repeat' must be at least 1");
+  if (object.contains("repeat"))
+    repeat = field(object, "repeat", [](const json& v) {
+      if (!v.is_number_unsigned() || v.get<std::size_t>() < 1) throw UsageError("must be a whole number of at least 1");
+      return v.get<std::size_t>();
+    });
   const auto to_dtype = [&](const std::string& text) { return decimal_to(known.dtype, text); };
   known.input = field(object, "input", [&](const json& v) { return expand(v, room.inputs, to_dtype); });
   if (known.input.empty()) throw UsageError("'input' is empty");

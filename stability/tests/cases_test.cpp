@@ -147,6 +147,13 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"repeated",
                   R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 2]], "repeat": 99999999999}])",
                   "elements"},
+        Malformed{
+            "repeated_hugely",
+            R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 2]], "repeat": 25555555555555555555555}])",
+            "whole number"},
+        Malformed{"repeated_by_halves",
+                  R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 2]], "repeat": 2.5}])",
+                  "whole number"},
         Malformed{"nothing_repeated",
                   R"([{"id": "a", "op": "softmax", "dtype": "f32", "input": [["1", 0]], "repeat": 99999999999}])",
                   "empty"},
