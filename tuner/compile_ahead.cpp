@@ -54,12 +54,6 @@ bool CompileAhead::wait(Ticket ticket, const std::atomic<bool>& stop,
   return true;
 }
 
-bool CompileAhead::is_done(Ticket ticket) {
-  if (ticket == nothing) return true;
-  std::lock_guard lock(mutex_);
-  return units_[ticket - 1].done;
-}
-
 void CompileAhead::work() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // the worker that measures goes first
   std::unique_lock lock(mutex_);

@@ -30,9 +30,6 @@ class CompileAhead {
   bool wait(Ticket ticket, const std::atomic<bool>& stop,
             const std::function<void(std::size_t, std::size_t)>& waiting = {});
 
-  /// Whether `wait` would return at once.
-  bool is_done(Ticket ticket);
-
  private:
   static constexpr Ticket nothing = 0;  ///< there is nothing to compile
   struct Unit {

@@ -127,26 +127,23 @@ void Tuner::compile_for_visit(Item& item, std::size_t configs) {
   for (std::size_t config : item.sweep.upcoming(configs)) compile(item, config);
 }
 
-/// Measures what the strategy wanted next when the visit began and what is compiled of it; what it wants besides comes
-/// in the next round, unless there is nothing else. Opening the buffers of a workload takes as long as some configs,
-/// and so does a compilation: neither is waited for while others have something to measure.
+/// Measures what the strategy wanted next when the visit began, as far as it was asked to be compiled some visits ago;
+/// what it wants besides comes in the next round, unless there is nothing else. Opening the buffers of a workload takes
+/// as long as some configs, and so does a compilation: neither is waited for while others have something to measure.
 void Tuner::visit(Item& item) {
   consult_neighbours(item);
   std::vector<std::size_t> wanted = item.sweep.upcoming(2 * visit_configs);
-  std::stable_partition(wanted.begin(), wanted.end(), [&](std::size_t config) {
-    return item.tickets.contains(config) && compiler_->is_done(item.tickets.at(config));
-  });
+  const auto new_ones = std::stable_partition(wanted.begin(), wanted.end(),
+                                              [&](std::size_t config) { return item.tickets.contains(config); });
+  const auto asked = static_cast<std::size_t>(new_ones - wanted.begin());
   for (std::size_t config : wanted) compile(item, config);
-  std::size_t measured = 0;
-  for (std::size_t config : wanted) {
-    if (measured == visit_configs || item.abandoned || stop_) return;
+  for (std::size_t i = 0; i < std::min(visit_configs, std::max<std::size_t>(1, asked)) && i < wanted.size(); ++i) {
+    if (item.abandoned || stop_) return;
     if (!item.sweep.next()) break;  // the strategy has ended meanwhile
-    if (measured > 0 && !compiler_->is_done(item.tickets.at(config))) continue;
-    if (!wait_for(item, config)) return;
-    measure_one(item, config, settings_.limits);
-    ++measured;
+    if (!wait_for(item, wanted[i])) return;
+    measure_one(item, wanted[i], settings_.limits);
   }
-  if (!item.sweep.next()) complete(item);
+  if (!item.abandoned && !item.sweep.next()) complete(item);
 }
 
 void Tuner::complete(Item& item) {
