@@ -5,6 +5,7 @@
 
 #include "rowtune/teams.cuh"
 #include "rowtune/views.cuh"
+#include "rowtune/weights.cuh"
 
 namespace rowtune {
 
