@@ -141,7 +141,7 @@ class Regions {
       const auto& k = constants_[i];
       for (const auto cols : col_ends) {
         // The worst of this class: its first element lies just behind a boundary.
-        const auto needed = dispatch::vectors_per_thread(k, cols, ragged ? k.vector - 1 : 0);
+        const auto needed = dispatch::vectors_per_thread(k, cols);
         if (needed > most_vectors) continue;
         candidates_[{i, dispatch::rereads(k.family) ? 0 : static_cast<int>(std::max(1LL, needed)), ragged}];
       }
@@ -204,7 +204,7 @@ class Regions {
     if (!measured_.device) return 0;
     auto k = constants_[kernel.config];
     k.vectors = kernel.vectors, k.ragged = kernel.ragged;
-    if ((ragged && !k.ragged) || !dispatch::holds(k, cols, ragged ? k.vector - 1 : 0)) return std::nullopt;
+    if ((ragged && !k.ragged) || !dispatch::holds(k, cols)) return std::nullopt;
     if (k.vectors == 0) return 0;
     return of_idle_vectors * octaves(static_cast<double>(dispatch::longest_row(k)), static_cast<double>(cols));
   }

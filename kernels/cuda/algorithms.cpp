@@ -41,6 +41,11 @@ std::int64_t shared_weights(const Workload& w, const Config& c) {
   return vectors_per_thread(w, c) * c.block_size() * 16 * ((w.options.weight ? 1 : 0) + (w.options.bias ? 1 : 0));
 }
 
+bool rereads_rows(const Config& c) {
+  const auto family = cuda::family_of(c.algorithm);
+  return c.algorithm != "copy" && (!family || dispatch::rereads(*family));
+}
+
 bool one_of(int value, std::initializer_list<int> values) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -63,9 +68,12 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
              return one_of(c.rows_per_warp(), {1, 2, 4, 8, 16, 32}) &&
                     (c.rows_per_warp() == 1 || c.algorithm == "lanes");
            }),
-      must("switches", "packed, exp, async, hint are 0 or 1; early 0, 1 or 2; packed 0 for f32; variance 1, 2 or 3",
+      must("switches",
+           "packed, exp, async are 0 or 1; early 0, 1 or 2; hint 0 or 1, or 2 where rows are read again; packed 0 for "
+           "f32; "
+           "variance 1, 2 or 3",
            [](auto& w, auto&, auto& c) {
-             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1}) &&
+             return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1, rereads_rows(c) ? 2 : 1}) &&
                     one_of(c.get('e', 0), {0, 1, 2}) && one_of(c.get('x', 0), {0, 1}) &&
                     one_of(c.get('a', 0), {0, 1}) && one_of(c.get('w', 3), {1, 2, 3}) &&
                     !(w.dtype == Dtype::f32 && c.get('p', 0) == 1);
@@ -78,11 +86,12 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
            [](auto&, auto&, auto& c) { return c.get('u', 1) >= 1 && c.get('u', 1) <= 16; }),
       must("persistent", "resident_blocks is from 0 to 32",
            [](auto&, auto&, auto& c) { return c.get('g', 0) >= 0 && c.get('g', 0) <= 32; }),
-      must("shared_weights", "early 2 with persistent `block`, 16 bytes an access, within a block's shared memory",
+      must("shared_weights",
+           "early 2 in `block` and `cluster`, 16 bytes an access, within a block's shared memory; sm_80",
            [](auto& w, auto& d, auto& c) {
-             return c.get('e', 0) != 2 ||
-                    (c.get('g', 0) > 0 && c.algorithm == "block" && c.vector_width() == widest_vector(w.dtype) &&
-                     shared_weights(w, c) + 1024 <= d.shared_bytes_per_block);
+             return c.get('e', 0) != 2 || ((c.algorithm == "block" || c.algorithm == "cluster") &&
+                                           d.architecture >= 80 && c.vector_width() == widest_vector(w.dtype) &&
+                                           shared_weights(w, c) + 1024 <= d.shared_bytes_per_block);
            }),
       must("ahead", "ahead is 0, or 1 with persistent `block`",
            [](auto&, auto&, auto& c) {
@@ -146,8 +155,10 @@ const Constraint early_weights = worth(
       const int e = c.get('e', 0);
       if (e == 0) return true;
       if (!w.options.weight && !w.options.bias) return false;
-      if (e == 2) return vectors_per_thread(w, c) >= 2 && w.shape.cols >= 2048;
       const bool ragged = row_layout(w, c.vector_width()).ragged;
+      if (e == 2)
+        return vectors_per_thread(w, c) >= 2 && w.shape.cols >= 2048 &&
+               (c.get('g', 0) > 0 || (!ragged && c.get('h', 0) == 1));
       if (ragged && c.algorithm == "lanes") return true;
       return vectors_per_thread(w, c) <= 4 && (c.get('g', 0) > 0 || !ragged);
     });
@@ -303,7 +314,7 @@ Algorithm cluster() {
                                    packing(w),
                                    launch_bounds({0, 4}),
                                    hints()};
-            add_weights(w, axes);
+            add_weights(w, axes, {0, 1, 2});
             add_arithmetic(w, axes);
             return axes;
           },
@@ -365,32 +376,28 @@ Algorithm split_reread() {
 }
 
 Algorithm reread() {
-  return {
-      "reread",
-      "one block per row, one look keeps the reduction, the row is read again from the L2: any length",
-      true,
-      reductions,
-      [](const Workload& w, const DeviceInfo&) {
-        std::vector<Axis> axes{block_sizes({256, 1024}),
-                               rows_per_warp({1}),
-                               vector_widths(w),
-                               splits({1}),
-                               batches({4}),
-                               persistence({0, 1, 2}),
-                               hints()};
-        add_arithmetic(w, axes);
-        return axes;
-      },
-      with_common({whole_row, widest_access,
-                   worth("plain", "256 threads without hints for all, 1024 threads for rows of 8192 elements and more",
-                         [](auto& w, auto&, auto& c) {
-                           return c.block_size() == 256 ? c.get('g', 0) == 0 && c.get('h', 0) == 0
-                                                        : w.shape.cols >= 8192 && c.get('h', 0) == 1;
-                         }),
-                   worth("persistent_rows", "persistent blocks for rows beyond 65536 elements that outnumber them",
-                         [](auto& w, auto& d, auto& c) {
-                           return c.get('g', 0) == 0 || (w.shape.cols > 65536 && w.shape.rows >= d.units);
-                         })})};
+  return {"reread",
+          "one block per row, one look keeps the reduction, the row is read again from the L2: any length",
+          true,
+          reductions,
+          [](const Workload& w, const DeviceInfo&) {
+            std::vector<Axis> axes{
+                block_sizes({256, 512, 1024}), rows_per_warp({1}), vector_widths(w), splits({1}), batches({4}),
+                persistence({0, 1, 2}),        rereading_hints()};
+            add_arithmetic(w, axes);
+            return axes;
+          },
+          with_common(
+              {whole_row, widest_access,
+               worth("plain", "256 threads without hints for all, more and hints for rows of 8192 elements and more",
+                     [](auto& w, auto&, auto& c) {
+                       return c.block_size() == 256 ? c.get('g', 0) == 0 && c.get('h', 0) == 0
+                                                    : w.shape.cols >= 8192 && c.get('h', 0) >= 1;
+                     }),
+               worth("persistent_rows", "persistent blocks for rows beyond 65536 elements that outnumber them",
+                     [](auto& w, auto& d, auto& c) {
+                       return c.get('g', 0) == 0 || (w.shape.cols > 65536 && w.shape.rows >= d.units);
+                     })})};
 }
 
 Algorithm plain_passes(const char* name, const char* summary, bool eligible) {

@@ -53,6 +53,12 @@ Axis launch_bounds(std::vector<int> values) {
           std::move(values)};
 }
 Axis hints() { return {'h', "hint", "cache hint: 1 loads and stores marked as touched once", {1, 0}}; }
+Axis rereading_hints() {
+  return {'h',
+          "hint",
+          "cache hint: 1 loads and stores marked as touched once; 2 all but the first look at a row that is read again",
+          {2, 1, 0}};
+}
 Axis batches(std::vector<int> values) {
   return {'u', "batch", "vectors that a thread loads before it uses the first", std::move(values)};
 }
@@ -66,7 +72,7 @@ void add_weights(const Workload& w, std::vector<Axis>& axes, std::vector<int> va
   if (!is_norm(w.op)) return;
   axes.push_back({'e', "early",
                   "weights are loaded before the row is reduced, and wait in registers (1; ragged lanes: in shared "
-                  "memory) or, with persistent blocks, in shared memory (2)",
+                  "memory) or in shared memory (2)",
                   std::move(values)});
 }
 

@@ -20,6 +20,7 @@ Axis vector_widths(const Workload& workload);
 Axis packing(const Workload& workload);
 Axis launch_bounds(std::vector<int> values);
 Axis hints();
+Axis rereading_hints();
 Axis batches(std::vector<int> values);
 Axis asynchronous();
 Axis persistence(std::vector<int> values);

@@ -90,8 +90,9 @@ std::string traits_of(const Workload& w, const dispatch::Kernel& kernel, bool lo
   if (kernel.ahead) flag("ahead", true);
   if (kernel.shared_weights > 0) flag("shared_weights", true);
   flag("async", kernel.async);
-  number("load_hint", kernel.hint);
-  number("store_hint", kernel.hint);
+  number("load_hint", dispatch::load_hint_of(kernel));
+  number("again_hint", dispatch::later_hint_of(kernel));
+  number("store_hint", dispatch::later_hint_of(kernel));
   number("exp", kernel.exp);
   number("variance", kernel.variance);
   flag("weight", w.options.weight);
@@ -157,8 +158,7 @@ RowLayout row_layout(const Workload& w, int vector) {
   layout.vector = vector;
   const bool rows_aligned = w.shape.off % vector == 0 && (w.shape.ld % vector == 0 || w.shape.rows <= 1);
   layout.ragged = !rows_aligned || w.shape.cols % vector != 0;
-  const std::int64_t worst_head = rows_aligned ? 0 : vector - 1;
-  layout.vectors = ceil_div(w.shape.cols + worst_head, vector);
+  layout.vectors = w.shape.cols / vector;
   return layout;
 }
 
@@ -202,7 +202,8 @@ Plan plan_kernel(const Workload& w, const Config& config) {
   const std::int64_t rows = w.shape.rows;
   const std::int64_t per_thread = vectors_per_thread(w, config);
   plan.depth = static_cast<double>(per_thread) + std::bit_width(static_cast<unsigned>(config.vector_width())) +
-               std::bit_width(static_cast<unsigned>(threads_per_row(config))) + 1;
+               std::bit_width(static_cast<unsigned>(threads_per_row(config))) + 1 +
+               (row_layout(w, config.vector_width()).ragged ? 1 : 0);
 
   if (config.algorithm == "copy") {
     // A contiguous matrix is one row of all its elements.

@@ -36,7 +36,7 @@ struct Plan {
 struct RowLayout {
   int vector = 1;            ///< elements of one access
   bool ragged = false;       ///< rows do not all start and end at vector boundaries
-  std::int64_t vectors = 0;  ///< of the longest row, its head included
+  std::int64_t vectors = 0;  ///< whole ones of a row, at most; what is left at its ends are edges (rows.cuh)
 };
 
 /// Elements of one access of at most 16 bytes: 4 for f32, 8 for f16 and bf16.

@@ -40,7 +40,6 @@ void global_load(const void* p, std::size_t bytes) {
   Scheduler& s = running();
   s.memory().check(p, bytes, Memory::Kind::load, s.now(), where_now);
 }
-void global_load_overhang(const void* p, std::size_t bytes) { running().memory().check_overhang(p, bytes, where_now); }
 void global_store(void* p, std::size_t bytes) {
   Scheduler& s = running();
   s.memory().check(p, bytes, Memory::Kind::store, s.now(), where_now);

@@ -32,7 +32,6 @@ void cluster_wait();
 void cluster_store(float* p, int rank, float value);
 
 void global_load(const void* p, std::size_t bytes);
-void global_load_overhang(const void* p, std::size_t bytes);
 void global_store(void* p, std::size_t bytes);
 void async_copy16(void* shared, const void* global);
 void async_wait();

@@ -93,20 +93,6 @@ void Memory::check_alignment(const Region& r, std::int64_t row, std::int64_t col
                           stores ? "stores" : "loads", bytes, place_in(r, row, col, last), at % bytes, bytes));
 }
 
-void Memory::check_overhang(const void* p, std::size_t bytes, std::string (*where)()) const {
-  const auto at = reinterpret_cast<std::uintptr_t>(p);
-  for (const Entry& e : regions_) {
-    if (at < e.begin || at + bytes > e.end) continue;
-    const std::uint64_t row = (at - e.begin) / e.stride_bytes;
-    const std::uint64_t within = (at - e.begin) % e.stride_bytes;
-    if (within >= e.row_bytes && within + bytes <= e.stride_bytes) continue;  // wholly between two rows
-    check_alignment(e.region, static_cast<std::int64_t>(row),
-                    static_cast<std::int64_t>(within) / e.region.element_bytes, p, bytes, false, where);
-    return;
-  }
-  explain(p, bytes, false, where);
-}
-
 void Memory::check(const void* p, std::size_t bytes, Kind kind, const Moment& now, std::string (*where)()) {
   const bool stores = kind == Kind::store || kind == Kind::atomic_store;
   const bool atomic = kind == Kind::atomic_load || kind == Kind::atomic_store;

@@ -34,9 +34,6 @@ class Memory {
   enum class Kind { load, store, atomic_load, atomic_store };
   /// Throws Fault; `where` (kernel, block, thread) is asked for only then.
   void check(const void* p, std::size_t bytes, Kind kind, const Moment& now, std::string (*where)());
-  /// A load of which only some elements are wanted: it must touch a row and stay between the first and the last element
-  /// of its tensor. What lies between rows, or is another row's, may change under way: it is dropped.
-  void check_overhang(const void* p, std::size_t bytes, std::string (*where)()) const;
 
  private:
   struct Entry {

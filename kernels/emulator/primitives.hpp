@@ -113,12 +113,6 @@ T global_load(const T* p) {
   emulator::hooks::global_load(p, sizeof(T));
   return *p;
 }
-/// A load of which only a part is wanted; the rest, a neighbouring row's, is dropped.
-template <int H, class T>
-T global_load_overhang(const T* p) {
-  emulator::hooks::global_load_overhang(p, sizeof(T));
-  return *p;
-}
 template <int H, class T>
 void global_store(T* p, T value) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);

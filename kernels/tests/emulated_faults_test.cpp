@@ -198,18 +198,6 @@ TEST_F(Machine, ReportsAVectorThatEndsPastTheRow) {
             FaultKind::bounds);
 }
 
-TEST_F(Machine, LetsOverhangingLoadsIntoTheNextRowButNotPastTheTensor) {
-  const auto overhang = [&](int i) {
-    return [this, i] { global_load_overhang<keep>(reinterpret_cast<const Words4*>(word(i))); };
-  };
-  EXPECT_EQ(fault_of(one, overhang(12)), std::nullopt) << message;
-  EXPECT_EQ(fault_of(one, overhang(stride + 12)), std::nullopt) << message;
-  EXPECT_EQ(fault_of(one, overhang(13)), FaultKind::alignment);
-  EXPECT_EQ(fault_of(one, overhang(16)), FaultKind::bounds) << "wholly between two rows";
-  EXPECT_EQ(fault_of(one, overhang(63 * stride + 16)), FaultKind::bounds) << "behind the last row";
-  EXPECT_EQ(fault_of(one, overhang(-4)), FaultKind::bounds) << "before the first row";
-}
-
 TEST_F(Machine, ReportsMisalignedAccess) {
   EXPECT_EQ(fault_of(one, [&] { global_load<keep>(reinterpret_cast<const Words4*>(word(2))); }), FaultKind::alignment);
   EXPECT_EQ(fault_of(one, [&] { global_load<keep>(reinterpret_cast<const Words2*>(word(2))); }), std::nullopt);

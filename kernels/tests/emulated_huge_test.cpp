@@ -278,20 +278,24 @@ TEST(Huge, Long_pytorch_191565_a_row_of_nearly_two_to_the_31_columns) {
     }
 }
 
-/// pytorch 191565: the vectors of the row cover every column once, up to the last, whatever the head.
+/// pytorch 191565: vectors and edges of the row cover every column once, up to the last, wherever it begins.
 TEST(Huge, pytorch_191565_vectors_of_the_longest_row) {
   for (int head = 0; head < 8; ++head) {
     const auto* row = reinterpret_cast<const char*>(std::uintptr_t{1} << 40) + 2 * head;
     const Geometry<Wide, i64> geometry(row, most_cols);
-    const auto first = geometry.mask(0), last = geometry.mask(geometry.vectors - 1);
-    EXPECT_EQ(first.first, -head);
-    EXPECT_LT(last.first, most_cols);
-    EXPECT_GE(last.first + 8, most_cols);
-    EXPECT_FALSE(geometry.mask(geometry.vectors).valid(0));
+    const i64 lead = (8 - head) % 8;
+    EXPECT_EQ(geometry.vector(0).first, lead);
+    const i64 end = geometry.vector(geometry.vectors - 1).first + 8;
+    EXPECT_LE(end, most_cols);
+    EXPECT_GT(end + 8, most_cols);
+    EXPECT_FALSE(geometry.vector(geometry.vectors).exists);
+    std::vector<i64> at, columns;
+    for (int i = 0; geometry.edge(i).exists; ++i) at.push_back(geometry.edge(i).first);
+    for (i64 c = 0; c < lead; ++c) columns.push_back(c);
+    for (i64 c = end; c < most_cols; ++c) columns.push_back(c);
+    EXPECT_EQ(at, columns);
     // What a block looks at behind the end, with all of its loads in flight, must not wrap.
-    const auto beyond = geometry.mask(geometry.vectors + 16 * 1024 * 132);
-    EXPECT_FALSE(beyond.whole);
-    for (int j = 0; j < 8; ++j) EXPECT_FALSE(beyond.valid(j));
+    EXPECT_FALSE(geometry.vector(geometry.vectors + 16 * 1024 * 132).exists);
   }
 }
 

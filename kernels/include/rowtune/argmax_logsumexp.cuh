@@ -79,10 +79,10 @@ struct ArgmaxLogSumExpOperation {
   template <class View>
   static ROWTUNE_DEVICE int first_nan(View& view) {
     int index = State::nowhere;
-    view.each([&](const float(&x)[V], const auto& mask) {
+    view.each([&](const auto& x, const auto& at) {
 #pragma unroll
-      for (int j = V - 1; j >= 0; --j) {
-        if (!(x[j] == x[j]) && mask.valid(j)) take(index, mask.first + j);
+      for (int j = static_cast<int>(sizeof(x) / sizeof(x[0])) - 1; j >= 0; --j) {
+        if (!(x[j] == x[j]) && at.exists) take(index, at.first + j);
       }
     });
     return index;
@@ -92,30 +92,31 @@ struct ArgmaxLogSumExpOperation {
   static ROWTUNE_DEVICE State partial(const RowArgs&, View& view, Team&) {
     State mine = State::empty();
     if constexpr (Online) {
-      view.each([&](const float(&x)[V], const auto& mask) {
+      view.each([&](const auto& x, const auto& at) {
+        constexpr int N = sizeof(x) / sizeof(x[0]);
         const float top = tree_max(x);
-        if (top > mine.best || mine.index == State::nowhere) {
-          // A thread's vectors come in the order of the row: only a greater element moves the index.
+        if (top >= mine.best) {
+          if (top > mine.best) mine.sum *= Math::exp(mine.best - top), mine.best = top, mine.index = State::nowhere;
 #pragma unroll
-          for (int j = V - 1; j >= 0; --j)
-            if (x[j] == top && mask.valid(j)) mine.index = static_cast<int>(mask.first + j);
-          if (top > mine.best) mine.sum *= Math::exp(mine.best - top), mine.best = top;
+          for (int j = N - 1; j >= 0; --j)
+            if (x[j] == top && at.exists) take(mine.index, at.first + j);
         }
         const float origin = max_sum_origin<float, Math>(mine.best);
-        float e[V];
+        float e[N];
 #pragma unroll
-        for (int j = 0; j < V; ++j) e[j] = Math::exp(x[j] - origin);
+        for (int j = 0; j < N; ++j) e[j] = Math::exp(x[j] - origin);
         mine.sum += tree_sum(e);
       });
     } else {
       mine.best = lanes_max<Team::lanes>(view.max());
       const float origin = max_sum_origin<float, Math>(mine.best);
-      view.each([&](const float(&x)[V], const auto& mask) {
-        float e[V];
+      view.each([&](const auto& x, const auto& at) {
+        constexpr int N = sizeof(x) / sizeof(x[0]);
+        float e[N];
 #pragma unroll
-        for (int j = V - 1; j >= 0; --j) {
+        for (int j = N - 1; j >= 0; --j) {
           e[j] = Math::exp(x[j] - origin);
-          if (x[j] == mine.best && mask.valid(j)) take(mine.index, mask.first + j);
+          if (x[j] == mine.best && at.exists) take(mine.index, at.first + j);
         }
         mine.sum += tree_sum(e);
       });

@@ -30,7 +30,8 @@ struct KernelTraits {
   static constexpr bool ahead = false;  ///< persistent blocks load their next row while they reduce one
   static constexpr bool shared_weights = false;  ///< early: in shared memory, with persistent blocks
   static constexpr bool async = false;           ///< shared: fill by asynchronous copies
-  static constexpr int load_hint = keep;
+  static constexpr int load_hint = keep;         ///< of the first look at a row
+  static constexpr int again_hint = keep;        ///< of later looks, where the row is read again
   static constexpr int store_hint = keep;
   static constexpr int exp = exp_is_fast;
   static constexpr int variance = variance_welford;

@@ -19,11 +19,11 @@ struct GivesRowResults {
 template <class Op, class View, class Team, class Known, class Weights>
 ROWTUNE_DEVICE void write_row(const RowArgs& a, i64 row, View& view, const Team& team, const Known& known,
                               const Weights& weights) {
+  weights.arrive();
   if constexpr (GivesRowResults<Op>::value) {
     if (team.rank() == 0 && a.cols > 0) Op::store(a, row, known);
   } else {
-    view.write(
-        [&](float(&x)[View::V], const auto& mask, int n) { Op::template apply<View>(a, known, weights, n, mask, x); });
+    view.write([&](auto& x, const auto& at, int n) { Op::template apply<View>(a, known, weights, n, at, x); });
   }
 }
 
@@ -44,9 +44,9 @@ ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
     if constexpr (K::ragged && K::early && (K::weight || K::bias)) {
       SharedWeights<K, Team> weights;
       FetchedRow<K, Team, Op::fill> fetched;
-      weights.fetch(a);
+      weights.fetch(a, place, team);
       fetched.fetch(typename View::Row(mine, place), team.rank());
-      weights.settle(a, place, team);
+      weights.settle();
       View view(mine, place, team, fetched);
       write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
       if constexpr (K::loop) block_barrier();  // before the next round stores the weights again
@@ -190,15 +190,22 @@ ROWTUNE_DEVICE void copy_kernel(const RowArgs& a) {
   const bool one_row = a.rows == 1;
   for (i64 row = one_row ? 0 : block_index(); row < a.rows; row += one_row ? 1 : grid_blocks()) {
     const RowData<K, fill_zero, i64> data(a, row);
+    const auto place = [&](i64 first, int n) { return data.geometry.vector(first + n * K::block + thread_index()); };
     for (i64 first = one_row ? block_index() * step : 0; first < data.geometry.vectors;
          first += one_row ? grid_blocks() * step : step) {
-      typename RowData<K, fill_zero, i64>::Fetched fetched[K::vectors];
+      Vec<typename K::Element, K::vector> fetched[K::vectors];
 #pragma unroll
-      for (int n = 0; n < K::vectors; ++n) fetched[n] = data.fetch(first + n * K::block + thread_index());
+      for (int n = 0; n < K::vectors; ++n)
+        fetched[n] = read_at<K, fill_zero, K::load_hint, K::vector>(data.input, place(first, n));
 #pragma unroll
-      for (int n = 0; n < K::vectors; ++n) {
-        const i64 i = first + n * K::block + thread_index();
-        write_vector<K, K::store_hint>(data.output, data.geometry.mask(i), fetched[n].x);
+      for (int n = 0; n < K::vectors; ++n)
+        write_at<K, K::store_hint, K::vector>(data.output, place(first, n), fetched[n]);
+    }
+    if constexpr (K::ragged) {
+      if (one_row && block_index() != 0) continue;
+      for (int i = thread_index(); i < data.geometry.edges(); i += K::block) {
+        const auto at = data.geometry.edge(i);
+        write_at<K, K::store_hint, 1>(data.output, at, read_at<K, fill_zero, K::load_hint, 1>(data.input, at));
       }
     }
   }

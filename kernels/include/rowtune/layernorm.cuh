@@ -5,7 +5,7 @@
 //   reduce(args, view, team)      what the whole team knows of the row
 //   partial(args, view, team)     the part of that which one warp knows, and
 //   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
-//   apply(args, known, weights, n, mask, x)   the thread's n-th vector of inputs becomes outputs
+//   apply(args, known, weights, n, place, x)   the thread's n-th vector, or edge, of inputs becomes outputs
 
 #include "rowtune/teams.cuh"
 #include "rowtune/views.cuh"
@@ -34,25 +34,19 @@ struct LayerNormOperation {
   template <class View>
   static ROWTUNE_DEVICE float sum_of(View& view) {
     float sum = 0.0f;
-    view.each([&](const float(&x)[V], const auto&) { sum += tree_sum(x); });
+    view.each([&](const auto& x, const auto&) { sum += tree_sum(x); });
     return sum;
   }
   template <class View>
   static ROWTUNE_DEVICE float squares_about(View& view, float mean) {
     SquareSum<V> sum;
-    view.each([&](const float(&x)[V], const auto& mask) {
-      float d[V];
-      if (!K::ragged || mask.whole) {
-        const float center = mask.whole ? mean : 0.0f;  // absent elements are 0, and no part of the sum
+    view.each([&](const auto& x, const auto& at) {
+      constexpr int N = sizeof(x) / sizeof(x[0]);
+      const float center = at.exists ? mean : 0.0f;  // absent elements are 0, and no part of the sum
+      float d[N];
 #pragma unroll
-        for (int j = 0; j < V; ++j) d[j] = x[j] - center;
-        sum.add(d);
-      } else {
-        const auto part = mask.part();
-#pragma unroll
-        for (int j = 0; j < V; ++j) d[j] = part.has(j) ? x[j] - mean : 0.0f;
-        sum.add(d);
-      }
+      for (int j = 0; j < N; ++j) d[j] = x[j] - center;
+      sum.add(d);
     });
     return sum.total();
   }
@@ -73,7 +67,7 @@ struct LayerNormOperation {
     if constexpr (K::variance == variance_onepass) {
       float sum = 0.0f;
       SquareSum<V> squares;
-      view.each([&](const float(&x)[V], const auto&) {
+      view.each([&](const auto& x, const auto&) {
         sum += tree_sum(x);
         squares.add(x);
       });
@@ -92,13 +86,13 @@ struct LayerNormOperation {
     return known_of(a, whole.value.mean, quotient(whole.value.m2, columns(a)));
   }
 
-  template <class View, class Weights, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n,
-                                   const Mask& mask, float (&x)[V]) {
-    float weight[V], bias[V];
-    weights.get(a, n, mask, weight, bias);
+  template <class View, class Weights, class At, int N>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n, const At& at,
+                                   float (&x)[N]) {
+    float weight[N], bias[N];
+    weights.get(a, n, at, weight, bias);
 #pragma unroll
-    for (int j = 0; j < V; ++j) {
+    for (int j = 0; j < N; ++j) {
       const float normal = (x[j] - known.mean) * known.rstd;
       const float scaled = K::weight ? normal * weight[j] : normal;
       x[j] = K::bias ? (K::weight ? multiply_add(normal, weight[j], bias[j]) : normal + bias[j]) : scaled;

@@ -116,12 +116,6 @@ ROWTUNE_DEVICE Words4 global_load(const Words4* p) {
   const uint4 v = H == stream ? __ldcs(q) : *q;
   return {{v.x, v.y, v.z, v.w}};
 }
-/// A load of which only a part is wanted: its other bytes belong to a neighbouring row, which another thread may be
-/// writing. They are dropped.
-template <int H, class T>
-ROWTUNE_DEVICE T global_load_overhang(const T* p) {
-  return global_load<H>(p);
-}
 template <int H>
 ROWTUNE_DEVICE void global_store(unsigned short* p, unsigned short v) {
   H == stream ? __stcs(p, v) : static_cast<void>(*p = v);

@@ -5,7 +5,7 @@
 //   reduce(args, view, team)      what the whole team knows of the row
 //   partial(args, view, team)     the part of that which one warp knows, and
 //   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
-//   apply(args, known, weights, n, mask, x)   the thread's n-th vector of inputs becomes outputs
+//   apply(args, known, weights, n, place, x)   the thread's n-th vector, or edge, of inputs becomes outputs
 
 #include "rowtune/teams.cuh"
 #include "rowtune/views.cuh"
@@ -26,7 +26,7 @@ struct RmsNormOperation {
   template <class View, class Team>
   static ROWTUNE_DEVICE State partial(const RowArgs&, View& view, Team&) {
     SquareSum<V> sum;
-    view.each([&](const float(&x)[V], const auto&) { sum.add(x); });
+    view.each([&](const auto& x, const auto&) { sum.add(x); });
     return {lanes_sum<Team::lanes>(sum.total())};
   }
   static ROWTUNE_DEVICE Known known_of(const RowArgs& a, State whole) {
@@ -38,13 +38,13 @@ struct RmsNormOperation {
     return known_of(a, team.across(partial(a, view, team)));
   }
 
-  template <class View, class Weights, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n,
-                                   const Mask& mask, float (&x)[V]) {
-    float weight[V], none[V];
-    weights.get(a, n, mask, weight, none);
+  template <class View, class Weights, class At, int N>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n, const At& at,
+                                   float (&x)[N]) {
+    float weight[N], none[N];
+    weights.get(a, n, at, weight, none);
 #pragma unroll
-    for (int j = 0; j < V; ++j) {
+    for (int j = 0; j < N; ++j) {
       const float normal = x[j] * known.rstd;
       x[j] = K::weight ? normal * weight[j] : normal;
     }

@@ -5,7 +5,7 @@
 //   reduce(args, view, team)      what the whole team knows of the row
 //   partial(args, view, team)     the part of that which one warp knows, and
 //   known_of(args, whole)         what follows from all the parts: for launches that merge by themselves
-//   apply(args, known, weights, n, mask, x)   the thread's n-th vector of inputs becomes outputs
+//   apply(args, known, weights, n, place, x)   the thread's n-th vector, or edge, of inputs becomes outputs
 //
 // Methods, naive to best: without the max (unsafe: exp overflows), three passes (max, sum, output: two merges),
 // online (one look keeps max and sum together), folded (the max of a warp first, then its sum: for cached rows, where
@@ -31,7 +31,6 @@ struct KeepsFloats<FloatView<K, Team, F>> {
 template <class K, SoftmaxMethod Method, bool Log>
 struct SoftmaxOperation {
   static constexpr Fill fill = fill_minus_infinity;
-  static constexpr int V = K::vector;
   using Math = DeviceMath<K::exp>;
   using State = MaxSumState<K::exp>;
 
@@ -52,10 +51,11 @@ struct SoftmaxOperation {
     const float max = lanes_max<Team::lanes>(view.max());
     const float origin = max_sum_origin<float, Math>(max);
     float sum = 0.0f;
-    view.each([&](float(&x)[V], const auto&) {
-      float e[V];
+    view.each([&](auto& x, const auto&) {
+      constexpr int N = sizeof(x) / sizeof(x[0]);
+      float e[N];
 #pragma unroll
-      for (int j = 0; j < V; ++j) {
+      for (int j = 0; j < N; ++j) {
         e[j] = exponential(x[j], origin);
         if constexpr (Keep) x[j] = e[j];
       }
@@ -68,12 +68,13 @@ struct SoftmaxOperation {
   template <class View, class Team>
   static ROWTUNE_DEVICE State online(View& view, Team&) {
     MaxSum<float> state = max_sum_empty<float, Math>();
-    view.each([&](const float(&x)[V], const auto&) {
+    view.each([&](const auto& x, const auto&) {
+      constexpr int N = sizeof(x) / sizeof(x[0]);
       const float max = larger(state.max, tree_max(x));
       const float origin = max_sum_origin<float, Math>(max);
-      float e[V];
+      float e[N];
 #pragma unroll
-      for (int j = 0; j < V; ++j) e[j] = exponential(x[j], origin);
+      for (int j = 0; j < N; ++j) e[j] = exponential(x[j], origin);
       state = {max, max_sum_at<float, Math>(state, max) + tree_sum(e)};
     });
     return State{state}.template over_lanes<Team::lanes>();
@@ -102,10 +103,11 @@ struct SoftmaxOperation {
       }
       const float origin = max_sum_origin<float, Math>(max);
       float sum = 0.0f;
-      view.each([&](const float(&x)[V], const auto&) {
-        float e[V];
+      view.each([&](const auto& x, const auto&) {
+        constexpr int N = sizeof(x) / sizeof(x[0]);
+        float e[N];
 #pragma unroll
-        for (int j = 0; j < V; ++j) e[j] = exponential(x[j], origin);
+        for (int j = 0; j < N; ++j) e[j] = exponential(x[j], origin);
         sum += tree_sum(e);
       });
       sum = team.across(SumState{lanes_sum<Team::lanes>(sum)}).sum;
@@ -120,11 +122,10 @@ struct SoftmaxOperation {
     }
   }
 
-  template <class View, class Weights, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs&, const Known& known, const Weights&, int, const Mask&,
-                                   float (&x)[V]) {
+  template <class View, class Weights, class At, int N>
+  static ROWTUNE_DEVICE void apply(const RowArgs&, const Known& known, const Weights&, int, const At&, float (&x)[N]) {
 #pragma unroll
-    for (int j = 0; j < V; ++j) {
+    for (int j = 0; j < N; ++j) {
       if constexpr (Log)
         x[j] = (x[j] - known.origin) - known.scale;
       else if constexpr (keeps_exponentials<View>)

@@ -76,37 +76,56 @@ ROWTUNE_DEVICE Vec<typename K::Element, K::vector> last_weights(const void* weig
   return filled_vector<T, V, fill_zero>();
 }
 
-/// Weights or biases of a vector's columns, 0 where there is no column; the array starts at a vector boundary unless
+/// The elements of a vector at `p`, one after the other, of which those at columns 0 to cols - 1 are there: for the
+/// ends of arrays that are not aligned, in small code.
+template <class T, int V>
+ROWTUNE_DEVICE Vec<T, V> read_elements(const char* p, i64 first, i64 cols) {
+  constexpr int count = words_of_vector<T, V>();
+  Vec<T, V> v = filled_vector<T, V, fill_zero>();
+#pragma unroll 1
+  for (int j = 0; j < V; ++j) {  // each element moves the others down, so that none needs an index into registers
+    unsigned bits = 0;
+    if (first + j >= 0 && first + j < cols) bits = word_of(load_vector<T, 1, keep>(p + j * T::bytes).words, 0);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const unsigned behind = i + 1 < count ? word_of(v.words, i + 1) : bits;
+      set_word(v.words, i, T::bytes == 4 ? behind : funnel_shift(word_of(v.words, i), behind, 16));
+    }
+  }
+  return v;
+}
+
+/// Weights or biases of a vector's columns, 0 where there is no vector; the array starts at a vector boundary unless
 /// K::ragged. Ragged rows find them in two aligned vectors, shifted; `last` is the array's last_weights.
 template <class K, class Index>
-ROWTUNE_DEVICE Vec<typename K::Element, K::vector> read_weights(const void* weights, const Mask<K, Index>& mask,
+ROWTUNE_DEVICE Vec<typename K::Element, K::vector> read_weights(const void* weights, i64 cols, const Place<Index>& at,
                                                                 const Vec<typename K::Element, K::vector>& last) {
   using T = typename K::Element;
   constexpr int V = K::vector;
+  if (!at.exists) return filled_vector<T, V, fill_zero>();
   const char* const array = static_cast<const char*>(weights);
-  const char* const p = array + static_cast<i64>(mask.first) * T::bytes;
-  const Vec<T, V> none = filled_vector<T, V, fill_zero>();
+  const char* const p = array + static_cast<i64>(at.first) * T::bytes;
   if constexpr (!K::ragged || V == 1) {
-    return mask.whole ? load_vector<T, V, keep>(p) : none;
+    return load_vector<T, V, keep>(p);
   } else {
-    if (mask.first >= mask.cols) return none;
     const int behind = static_cast<int>(reinterpret_cast<u64>(p) % (V * T::bytes)) / T::bytes;
-    const Index first = mask.first - behind, end = mask.cols - V;
-    if (reinterpret_cast<u64>(array) % (V * T::bytes) != 0 && (first < 0 || first + V > end))
-      return read_part<K, fill_zero, keep>(p, mask);  // at either end of an array that is not aligned
-    const char* const at = p - behind * T::bytes;
-    const Vec<T, V> a = first < 0 ? none : first <= end ? load_vector<T, V, keep>(at) : last;
-    if (behind == 0) return a;
-    return shifted(a, first + V <= end ? load_vector<T, V, keep>(at + V * T::bytes) : last, behind);
+    if (behind == 0) return load_vector<T, V, keep>(p);
+    const i64 first = at.first - behind;
+    const bool last_is_whole = first + 2 * V <= cols;
+    if (reinterpret_cast<u64>(array) % (V * T::bytes) != 0 && (first < 0 || !last_is_whole))
+      return read_elements<T, V>(p, at.first, cols);
+    const char* const two = p - behind * T::bytes;
+    return shifted(load_vector<T, V, keep>(two), last_is_whole ? load_vector<T, V, keep>(two + V * T::bytes) : last,
+                   behind);
   }
 }
 
 /// Some models store a weight less one.
-template <class K>
-ROWTUNE_DEVICE void add_offset(const RowArgs& a, float (&w)[K::vector]) {
+template <class K, int N>
+ROWTUNE_DEVICE void add_offset(const RowArgs& a, float (&w)[N]) {
   if constexpr (K::weight) {
 #pragma unroll
-    for (int j = 0; j < K::vector; ++j) w[j] += a.weight_offset;
+    for (int j = 0; j < N; ++j) w[j] += a.weight_offset;
   }
 }
 
@@ -115,54 +134,94 @@ ROWTUNE_DEVICE Geometry<K, int> geometry_of(const RowArgs& a, i64 row) {
   return {static_cast<const char*>(a.input) + row * a.input_stride * K::Element::bytes, a.cols};
 }
 
+/// Of a thread's edges: always loaded before the row is reduced.
+template <class K, class Team>
+struct EdgeWeights {
+  using T = typename K::Element;
+  static constexpr int count = edges_per_thread<K>(Team::size);
+  Vec<T, 1> weight[count > 0 ? count : 1], bias[count > 0 ? count : 1];
+
+  ROWTUNE_DEVICE void read(const RowArgs& a, const Geometry<K, int>& geometry, int rank) {
+#pragma unroll
+    for (int n = 0; n < count; ++n) {
+      const auto at = geometry.edge(n * Team::size + rank);
+      if constexpr (K::weight) weight[n] = read_at<K, fill_zero, keep, 1>(static_cast<const char*>(a.weight), at);
+      if constexpr (K::bias) bias[n] = read_at<K, fill_zero, keep, 1>(static_cast<const char*>(a.bias), at);
+    }
+  }
+  ROWTUNE_DEVICE void get(const RowArgs& a, int n, float (&w)[1], float (&b)[1]) const {
+    if constexpr (K::weight) weight[n].unpack(w);
+    if constexpr (K::bias) bias[n].unpack(b);
+    add_offset<K>(a, w);
+  }
+};
+
 /// What the norms multiply and add, for a thread's vectors. K::early: loaded before a row is reduced, so that their
 /// latency is not behind the reduction's. Once for all rows of a thread whose columns lie alike: all rows, or, in a
-/// ragged matrix, those of the same head. They wait in registers, or (K::shared_weights) in the block's dynamic shared
+/// ragged matrix, those of the same lead. They wait in registers, or (K::shared_weights) in the block's dynamic shared
 /// memory, where each thread reads back only what it stored itself. Lanes of ragged rows: SharedWeights.
 template <class K, class Team>
 struct Weights {
   using Packed = Vec<typename K::Element, K::vector>;
-  static constexpr bool held = K::early && (K::weight || K::bias);
+  static constexpr bool any = K::weight || K::bias;
+  static constexpr bool held = K::early && any;
   static constexpr bool in_shared = held && K::shared_weights;
+  static constexpr bool copied = in_shared && !K::ragged;  ///< by asynchronous copies, while the row is on its way
   static constexpr int count = held && !in_shared ? K::vectors : 1;
   Packed weight[count], bias[count];  ///< not held: last_weights
-  int head = -1;                      ///< of the rows that they are for
+  EdgeWeights<K, Team> edges;
+  int lead = -1;  ///< of the rows that they are for
 
   /// Before a row is looked at.
   ROWTUNE_DEVICE void prepare(const RowArgs& a, i64 row, const Team& team) {
-    if constexpr (held) {
+    if constexpr (any) {
       const Geometry<K, int> geometry = geometry_of<K>(a, row);
-      if (geometry.head == head) return;
-      head = geometry.head;
+      if (geometry.lead == lead) return;
+      lead = geometry.lead;
+      edges.read(a, geometry, team.rank());
       Packed last_weight, last_bias;
       if constexpr (K::weight) last_weight = last_weights<K>(a.weight, a.cols);
       if constexpr (K::bias) last_bias = last_weights<K>(a.bias, a.cols);
+      if constexpr (held) {
 #pragma unroll
-      for (int n = 0; n < K::vectors; ++n) {
-        const auto mask = geometry.mask(n * Team::size + team.rank());
-        if constexpr (K::weight) keep_weights<0>(n, read_weights<K>(a.weight, mask, last_weight));
-        if constexpr (K::bias) keep_weights<1>(n, read_weights<K>(a.bias, mask, last_bias));
+        for (int n = 0; n < K::vectors; ++n) {
+          const auto at = geometry.vector(n * Team::size + team.rank());
+          if constexpr (copied) {
+            if constexpr (K::weight) copy_weights<0>(n, a.weight, at);
+            if constexpr (K::bias) copy_weights<1>(n, a.bias, at);
+          } else {
+            if constexpr (K::weight) keep_weights<0>(n, read_weights<K>(a.weight, a.cols, at, last_weight));
+            if constexpr (K::bias) keep_weights<1>(n, read_weights<K>(a.bias, a.cols, at, last_bias));
+          }
+        }
+      } else {
+        weight[0] = last_weight;
+        bias[0] = last_bias;
       }
-    } else {
-      if constexpr (K::weight) weight[0] = last_weights<K>(a.weight, a.cols);
-      if constexpr (K::bias) bias[0] = last_weights<K>(a.bias, a.cols);
     }
   }
-  /// Those of the thread's n-th vector as floats.
-  template <class Mask>
-  ROWTUNE_DEVICE void get(const RowArgs& a, int n, const Mask& mask, float (&w)[K::vector],
-                          float (&b)[K::vector]) const {
-    if constexpr (in_shared) {
-      if constexpr (K::weight) Packed{shared_load(slot<0>(n))}.unpack(w);
-      if constexpr (K::bias) Packed{shared_load(slot<1>(n))}.unpack(b);
-    } else if constexpr (held) {
-      if constexpr (K::weight) weight[n].unpack(w);
-      if constexpr (K::bias) bias[n].unpack(b);
+  /// After the row is reduced.
+  ROWTUNE_DEVICE void arrive() const {
+    if constexpr (copied) async_wait();
+  }
+  /// Those of the thread's n-th vector or edge as floats.
+  template <class At, int N>
+  ROWTUNE_DEVICE void get(const RowArgs& a, int n, const At& at, float (&w)[N], float (&b)[N]) const {
+    if constexpr (N != K::vector) {
+      edges.get(a, n, w, b);
     } else {
-      if constexpr (K::weight) read_weights<K>(a.weight, mask, weight[0]).unpack(w);
-      if constexpr (K::bias) read_weights<K>(a.bias, mask, bias[0]).unpack(b);
+      if constexpr (in_shared) {
+        if constexpr (K::weight) Packed{shared_load(slot<0>(n))}.unpack(w);
+        if constexpr (K::bias) Packed{shared_load(slot<1>(n))}.unpack(b);
+      } else if constexpr (held) {
+        if constexpr (K::weight) weight[n].unpack(w);
+        if constexpr (K::bias) bias[n].unpack(b);
+      } else {
+        if constexpr (K::weight) read_weights<K>(a.weight, a.cols, at, weight[0]).unpack(w);
+        if constexpr (K::bias) read_weights<K>(a.bias, a.cols, at, bias[0]).unpack(b);
+      }
+      add_offset<K>(a, w);
     }
-    add_offset<K>(a, w);
   }
 
  private:
@@ -178,32 +237,45 @@ struct Weights {
     else
       (Bias == 0 ? weight : bias)[n] = v;
   }
+  template <int Bias>
+  static ROWTUNE_DEVICE void copy_weights(int n, const void* array, const Place<int>& at) {
+    if (at.exists)
+      async_copy16(slot<Bias>(n), reinterpret_cast<const Words4*>(static_cast<const char*>(array) +
+                                                                  static_cast<i64>(at.first) * K::Element::bytes));
+    else
+      shared_store(slot<Bias>(n), filled_vector<typename K::Element, K::vector, fill_zero>().words);
+  }
 };
 
 /// The same in the shared memory of a block whose rows are ragged: aligned vectors, of which a thread reads two and
-/// shifts them; no edges are left to look at. `fetch` issues the loads, `settle` stores them and meets at a barrier.
+/// shifts them. `fetch` issues the loads, `settle` stores them and meets at a barrier.
 template <class K, class Team>
 struct SharedWeights {
   using Packed = Vec<typename K::Element, K::vector>;
   using Words = typename Packed::Words;
   static constexpr int arrays = (K::weight ? 1 : 0) + (K::bias ? 1 : 0);
-  static constexpr int slots = K::vectors * Team::size + 2;  ///< one before the first column, one behind the last
+  static constexpr int slots = K::vectors * Team::size + 1;  ///< the last row vector may begin within the last but one
   static constexpr int each = (slots + K::block - 1) / K::block;
   Packed fetched[arrays][each];
+  EdgeWeights<K, Team> edges;
   const Words* own;  ///< in shared memory: where this thread's first vector begins
   int behind;        ///< and how many elements behind that
 
   static ROWTUNE_DEVICE Words* shared() { return shared_array<Words, arrays * slots, tag_weights>(); }
 
-  ROWTUNE_DEVICE void fetch(const RowArgs& a) {
+  ROWTUNE_DEVICE void fetch(const RowArgs& a, i64 row, const Team& team) {
+    const Geometry<K, int> geometry = geometry_of<K>(a, row);
+    behind = geometry.lead;
+    own = shared() + team.rank();
+    edges.read(a, geometry, team.rank());
 #pragma unroll
     for (int i = 0; i < each; ++i) {
-      const int first = (i * K::block + thread_index() - 1) * K::vector;
+      const int first = (i * K::block + thread_index()) * K::vector;
       if constexpr (K::weight) fetched[0][i] = read(a.weight, first, static_cast<int>(a.cols));
       if constexpr (K::bias) fetched[arrays - 1][i] = read(a.bias, first, static_cast<int>(a.cols));
     }
   }
-  ROWTUNE_DEVICE void settle(const RowArgs& a, i64 row, const Team& team) {
+  ROWTUNE_DEVICE void settle() {
 #pragma unroll
     for (int k = 0; k < arrays; ++k) {
 #pragma unroll
@@ -213,15 +285,17 @@ struct SharedWeights {
       }
     }
     block_barrier();
-    const Geometry<K, int> geometry = geometry_of<K>(a, row);
-    behind = geometry.head == 0 ? 0 : K::vector - geometry.head;
-    own = shared() + team.rank() + (geometry.head == 0 ? 1 : 0);
   }
-  template <class Mask>
-  ROWTUNE_DEVICE void get(const RowArgs& a, int n, const Mask&, float (&w)[K::vector], float (&b)[K::vector]) const {
-    if constexpr (K::weight) vector_at(n * Team::size).unpack(w);
-    if constexpr (K::bias) vector_at((arrays - 1) * slots + n * Team::size).unpack(b);
-    add_offset<K>(a, w);
+  ROWTUNE_DEVICE void arrive() const {}
+  template <class At, int N>
+  ROWTUNE_DEVICE void get(const RowArgs& a, int n, const At&, float (&w)[N], float (&b)[N]) const {
+    if constexpr (N != K::vector) {
+      edges.get(a, n, w, b);
+    } else {
+      if constexpr (K::weight) vector_at(n * Team::size).unpack(w);
+      if constexpr (K::bias) vector_at((arrays - 1) * slots + n * Team::size).unpack(b);
+      add_offset<K>(a, w);
+    }
   }
 
  private:
@@ -230,12 +304,10 @@ struct SharedWeights {
   }
   static ROWTUNE_DEVICE Packed read(const void* weights, int first, int cols) {
     using T = typename K::Element;
-    const Mask<K, int> mask{first, cols, first >= 0 && first <= cols - K::vector};
     const char* const p = static_cast<const char*>(weights) + static_cast<i64>(first) * T::bytes;
-    if (mask.whole && reinterpret_cast<u64>(weights) % (K::vector * T::bytes) == 0)
+    if (first + K::vector <= cols && reinterpret_cast<u64>(weights) % (K::vector * T::bytes) == 0)
       return load_vector<T, K::vector, keep>(p);
-    if (first + K::vector <= 0 || first >= cols) return filled_vector<T, K::vector, fill_zero>();
-    return read_part<K, fill_zero, keep>(p, mask);
+    return read_elements<T, K::vector>(p, first, cols);
   }
 };
 

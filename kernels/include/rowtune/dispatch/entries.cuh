@@ -31,8 +31,9 @@ struct TraitsOf : KernelTraits {
   static constexpr bool ahead = kernel.ahead;
   static constexpr bool shared_weights = kernel.shared_weights > 0;
   static constexpr bool async = kernel.async;
-  static constexpr int load_hint = kernel.hint;
-  static constexpr int store_hint = kernel.hint;
+  static constexpr int load_hint = load_hint_of(kernel);
+  static constexpr int again_hint = later_hint_of(kernel);
+  static constexpr int store_hint = later_hint_of(kernel);
   static constexpr int exp = kernel.exp;
   static constexpr int variance = kernel.variance;
   static constexpr bool weight = Source::weight;
@@ -40,18 +41,27 @@ struct TraitsOf : KernelTraits {
   static constexpr bool adds_residual = O == Operation::fused_add_rmsnorm;
 };
 
+/// Weights of a vector or an edge, loaded when they are used.
+template <class K, class At, int N>
+ROWTUNE_DEVICE void weights_at(const void* array, i64 cols, const At& at, float (&w)[N]) {
+  if constexpr (N == K::vector)
+    read_weights<K>(array, cols, at, last_weights<K>(array, cols)).unpack(w);
+  else
+    read_at<K, fill_zero, keep, 1>(static_cast<const char*>(array), at).unpack(w);
+}
+
 /// The norms of the base, whose weight and bias are there or not at run time.
 template <class K>
 struct AnyLayerNorm : LayerNormOperation<K> {
   using Known = typename LayerNormOperation<K>::Known;
-  template <class View, class Weights, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const Mask& mask,
-                                   float (&x)[K::vector]) {
-    float weight[K::vector], bias[K::vector];
-    if (a.weight != nullptr) read_weights<K>(a.weight, mask, last_weights<K>(a.weight, a.cols)).unpack(weight);
-    if (a.bias != nullptr) read_weights<K>(a.bias, mask, last_weights<K>(a.bias, a.cols)).unpack(bias);
+  template <class View, class Weights, class At, int N>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const At& at,
+                                   float (&x)[N]) {
+    float weight[N], bias[N];
+    if (a.weight != nullptr) weights_at<K>(a.weight, a.cols, at, weight);
+    if (a.bias != nullptr) weights_at<K>(a.bias, a.cols, at, bias);
 #pragma unroll
-    for (int j = 0; j < K::vector; ++j) {
+    for (int j = 0; j < N; ++j) {
       const float normal = (x[j] - known.mean) * known.rstd;
       const float factor = a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f;
       x[j] = a.bias != nullptr ? multiply_add(normal, factor, bias[j]) : normal * factor;
@@ -61,14 +71,13 @@ struct AnyLayerNorm : LayerNormOperation<K> {
 template <class K>
 struct AnyRmsNorm : RmsNormOperation<K> {
   using Known = typename RmsNormOperation<K>::Known;
-  template <class View, class Weights, class Mask>
-  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const Mask& mask,
-                                   float (&x)[K::vector]) {
-    float weight[K::vector];
-    if (a.weight != nullptr) read_weights<K>(a.weight, mask, last_weights<K>(a.weight, a.cols)).unpack(weight);
+  template <class View, class Weights, class At, int N>
+  static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights&, int, const At& at,
+                                   float (&x)[N]) {
+    float weight[N];
+    if (a.weight != nullptr) weights_at<K>(a.weight, a.cols, at, weight);
 #pragma unroll
-    for (int j = 0; j < K::vector; ++j)
-      x[j] = x[j] * known.rstd * (a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f);
+    for (int j = 0; j < N; ++j) x[j] = x[j] * known.rstd * (a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f);
   }
 };
 

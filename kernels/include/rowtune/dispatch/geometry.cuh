@@ -60,28 +60,32 @@ constexpr bool uses_clusters(Family f) { return f == Family::cluster || f == Fam
 constexpr bool exchanges(Family f) { return f == Family::split || f == Family::split_reread; }
 constexpr bool uses_shared_rows(Family f) { return f == Family::shared || f == Family::cluster_shared; }
 /// Compiles and runs from this compute capability on (75: everything that rowtune supports).
-constexpr int least_architecture(const Kernel& k) { return uses_clusters(k.family) ? 90 : k.async ? 80 : 75; }
+constexpr int least_architecture(const Kernel& k) {
+  return uses_clusters(k.family) ? 90 : k.async || k.shared_weights > 0 ? 80 : 75;
+}
 
 constexpr int threads_per_row(const Kernel& k) {
   return k.family == Family::lanes ? 32 / k.rows_per_warp : k.block * k.split;
 }
-/// Vectors of a row of `cols` elements whose first lies `head` elements behind a vector boundary.
-constexpr long long vectors_of_row(long long cols, int vector, long long head) { return ceil_div(cols + head, vector); }
-/// The most vectors that a thread of this row has to hold.
-constexpr long long vectors_per_thread(const Kernel& k, long long cols, long long head) {
-  return ceil_div(vectors_of_row(cols, k.vector, head), threads_per_row(k));
+/// The most vectors that a thread of a row has to hold, wherever the row begins: what is no whole vector are its edges.
+constexpr long long vectors_per_thread(const Kernel& k, long long cols) {
+  return ceil_div(cols / k.vector, threads_per_row(k));
 }
-/// Whether rows of `cols` elements fit. `head`: how far behind a vector boundary a row may begin.
-constexpr bool holds(const Kernel& k, long long cols, long long head) {
-  return k.vectors == 0 || vectors_per_thread(k, cols, head) <= k.vectors;
+/// Whether rows of `cols` elements fit.
+constexpr bool holds(const Kernel& k, long long cols) {
+  return k.vectors == 0 || vectors_per_thread(k, cols) <= k.vectors;
 }
-/// The longest row that fits at any alignment; grid_limit where there is no bound.
+/// The longest row that fits; grid_limit where there is no bound.
 constexpr long long longest_row(const Kernel& k) {
   if (k.vectors == 0) return grid_limit;
   const long long most =
-      static_cast<long long>(threads_per_row(k)) * k.vectors * k.vector - (k.ragged ? k.vector - 1 : 0);
+      static_cast<long long>(threads_per_row(k)) * k.vectors * k.vector + (k.ragged ? k.vector - 1 : 0);
   return most < grid_limit ? most : grid_limit;
 }
+
+/// Cache hints of a config: 1 marks all accesses as touched once, 2 all but the first look at a row that is read again.
+constexpr int load_hint_of(const Kernel& k) { return k.hint == 1 ? 1 : 0; }
+constexpr int later_hint_of(const Kernel& k) { return k.hint > 0 ? 1 : 0; }
 
 /// Where the blocks of a launch come from.
 struct Grid {

@@ -146,7 +146,7 @@ struct Base {
   static constexpr int widest = 16 / T::bytes;
   static constexpr int longest_lanes_row = 1024;
   static constexpr Kernel lanes(int vector, bool ragged) {
-    const int vectors = static_cast<int>(ceil_div(longest_lanes_row + (ragged ? vector - 1 : 0), 32 * vector));
+    const int vectors = static_cast<int>(ceil_div(longest_lanes_row, 32 * vector));
     return {Family::lanes, 128, 1, vector, 1, vectors, ragged, false, false, 4, 0, 1, 3, 0, 0, false, false, 0};
   }
   static constexpr Kernel reread(int vector, bool ragged) {

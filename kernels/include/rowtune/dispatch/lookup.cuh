@@ -80,7 +80,7 @@ constexpr bool serves(const Kernel& k, const Question& q) {
   if (access > q.congruence || q.rows * k.split > grid_limit) return false;
   const bool rows_aligned = q.alignment >= access;
   if (!k.ragged && (!rows_aligned || q.cols % k.vector != 0)) return false;
-  return holds(k, q.cols, rows_aligned ? 0 : k.vector - 1);
+  return holds(k, q.cols);
 }
 
 // Both answer with an index, -1 for none: instrumented, GCC does not take comparisons of pointers for constant.
