@@ -60,6 +60,15 @@ const char* oracle_operation(Operation op) {
   }
 }
 
+enum { kernel_fill, kernel_guards, kernel_check, kernel_flush };
+
+dim3 grid_over(std::int64_t elements, std::int64_t slots) {
+  return dim3(static_cast<unsigned>(std::clamp<std::int64_t>((elements + 1023) / 1024, 1, 4096)),
+              static_cast<unsigned>(slots), 1);
+}
+
+}  // namespace
+
 std::string oracle_source(const Workload& w) {
   return fmt::format(
       "#include \"rowtune/oracle.cuh\"\n"
@@ -74,15 +83,6 @@ std::string oracle_source(const Workload& w) {
       "rowtune::flush_by_reading(p, n, never); }}\n",
       to_string(w.dtype), oracle_operation(w.op));
 }
-
-enum { kernel_fill, kernel_guards, kernel_check, kernel_flush };
-
-dim3 grid_over(std::int64_t elements, std::int64_t slots) {
-  return dim3(static_cast<unsigned>(std::clamp<std::int64_t>((elements + 1023) / 1024, 1, 4096)),
-              static_cast<unsigned>(slots), 1);
-}
-
-}  // namespace
 
 Slots::Slots(const Workload& workload, std::int64_t count) : workload_(workload), count_(count) {
   for (int i = 0; i < tensors; ++i) {

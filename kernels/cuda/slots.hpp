@@ -38,6 +38,9 @@ class Slots {
   std::int64_t pitch_[tensors] = {};
 };
 
+/// The source of the oracle's kernels for an operation and dtype.
+std::string oracle_source(const Workload& workload);
+
 /// Fills, poisons, checks and flushes: the kernels of rowtune/oracle.cuh for one operation and dtype.
 class OracleKernels {
  public:

@@ -14,6 +14,7 @@
 #include "kernels/cuda/compiler.hpp"
 #include "kernels/cuda/known_devices.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/slots.hpp"
 #include "kernels/space.hpp"
 
 namespace rowtune::cuda {
@@ -101,6 +102,15 @@ void compile_one_of_each(int architecture) {
 }
 
 TEST(Hopper, CompilesOneConfigOfEveryAlgorithmAndOperation) { compile_one_of_each(90); }
+
+TEST(Hopper, CompilesTheOracleOfEveryOperationAndDtype) {
+  std::map<std::string, Unit> units;
+  for (const Operation op : all_operations())
+    for (const Dtype dtype : tensor_dtypes())
+      units.emplace(oracle_source(Workload::of(op, dtype, Shape::of(2, 64))),
+                    Unit{"the oracle of " + to_string(op) + " " + to_string(dtype)});
+  compile_all(units, 90);
+}
 
 TEST_P(Architectures, LongCompilesOneConfigOfEveryAlgorithmAndOperation) { compile_one_of_each(GetParam()); }
 

@@ -48,14 +48,14 @@ ROWTUNE_DEVICE void each_place(const TensorPlace& t, F f) {
 /// The guard pattern of bytes outside the rows.
 template <class T>
 ROWTUNE_DEVICE auto guard_pattern() {
-  return static_cast<typename ScalarWord<T>::type>(0xc5c5c5c5u);
+  return static_cast<typename Vec<T, 1>::Words>(0xc5c5c5c5u);
 }
 
 /// Every byte of the allocations: rows get test values, or 0xff bytes (a NaN in every dtype) when `tensor` is 0; the
 /// rest gets the guard pattern.
 template <class T>
 ROWTUNE_DEVICE void fill_tensor(const TensorPlace& all, int tensor) {
-  using Scalar = typename ScalarWord<T>::type;
+  using Scalar = typename Vec<T, 1>::Words;
   const TensorPlace t = place_of_slot(all);
   each_place<T>(t, [&](i64 i, i64 row, i64 col, bool inside) {
     Scalar bits = guard_pattern<T>();
@@ -72,7 +72,7 @@ template <class T>
 ROWTUNE_DEVICE void check_guards(const TensorPlace& all, OracleResult* result) {
   const TensorPlace t = place_of_slot(all);
   each_place<T>(t, [&](i64 i, i64, i64, bool inside) {
-    if (!inside && static_cast<const typename ScalarWord<T>::type*>(t.base)[i] != guard_pattern<T>())
+    if (!inside && static_cast<const typename Vec<T, 1>::Words*>(t.base)[i] != guard_pattern<T>())
       atomicAdd(&result->guards, static_cast<unsigned long long>(T::bytes));
   });
 }
@@ -116,7 +116,7 @@ ROWTUNE_DEVICE double oracle_input(const OracleArgs& a, i64 row, i64 col) {
 template <class T>
 ROWTUNE_DEVICE double stored_value(const TensorPlace& t, i64 row, i64 col) {
   Vec<T, 1> v;
-  v.words = *reinterpret_cast<const typename ScalarWord<T>::type*>(static_cast<const char*>(t.base) + t.first +
+  v.words = *reinterpret_cast<const typename Vec<T, 1>::Words*>(static_cast<const char*>(t.base) + t.first +
                                                                    (row * t.ld + col) * T::bytes);
   return v.get(0);
 }
