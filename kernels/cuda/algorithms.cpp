@@ -382,17 +382,17 @@ Algorithm reread() {
           reductions,
           [](const Workload& w, const DeviceInfo&) {
             std::vector<Axis> axes{
-                block_sizes({256, 512, 1024}), rows_per_warp({1}), vector_widths(w), splits({1}), batches({4}),
+                block_sizes({256, 512, 1024}), rows_per_warp({1}), vector_widths(w), splits({1}), batches({4, 2}),
                 persistence({0, 1, 2}),        rereading_hints()};
             add_arithmetic(w, axes);
             return axes;
           },
           with_common(
               {whole_row, widest_access,
-               worth("plain", "256 threads without hints for all, more and hints for rows of 8192 elements and more",
+               worth("plain", "256 threads without hints for all, more and hints for rows of 2048 elements and more",
                      [](auto& w, auto&, auto& c) {
-                       return c.block_size() == 256 ? c.get('g', 0) == 0 && c.get('h', 0) == 0
-                                                    : w.shape.cols >= 8192 && c.get('h', 0) >= 1;
+                       return c.block_size() == 256 ? c.get('g', 0) == 0 && c.get('h', 0) == 0 && c.get('u', 4) == 4
+                                                    : w.shape.cols >= 2048 && c.get('h', 0) >= 1;
                      }),
                worth("persistent_rows", "persistent blocks for rows beyond 65536 elements that outnumber them",
                      [](auto& w, auto& d, auto& c) {

@@ -37,15 +37,23 @@ struct LayerNormOperation {
     view.each([&](const auto& x, const auto&) { sum += tree_sum(x); });
     return sum;
   }
+  /// Where the row is kept as floats, differences from the mean of the whole row replace the inputs, and are not
+  /// computed again.
+  template <class View>
+  static constexpr bool keeps_differences = KeepsFloats<View>::value&& K::variance == variance_twopass;
+
   template <class View>
   static ROWTUNE_DEVICE float squares_about(View& view, float mean) {
     SquareSum<V> sum;
-    view.each([&](const auto& x, const auto& at) {
+    view.each([&](auto& x, const auto& at) {
       constexpr int N = sizeof(x) / sizeof(x[0]);
       const float center = at.exists ? mean : 0.0f;  // absent elements are 0, and no part of the sum
       float d[N];
 #pragma unroll
-      for (int j = 0; j < N; ++j) d[j] = x[j] - center;
+      for (int j = 0; j < N; ++j) {
+        d[j] = x[j] - center;
+        if constexpr (keeps_differences<View>) x[j] = d[j];
+      }
       sum.add(d);
     });
     return sum.total();
@@ -86,6 +94,10 @@ struct LayerNormOperation {
     return known_of(a, whole.value.mean, quotient(whole.value.m2, columns(a)));
   }
 
+  template <class View>
+  static ROWTUNE_DEVICE float difference(float x, const Known& known) {
+    return keeps_differences<View> ? x : x - known.mean;
+  }
   template <class View, class Weights, class At, int N>
   static ROWTUNE_DEVICE void apply(const RowArgs& a, const Known& known, const Weights& weights, int n, const At& at,
                                    float (&x)[N]) {
@@ -93,7 +105,7 @@ struct LayerNormOperation {
     weights.get(a, n, at, weight, bias);
 #pragma unroll
     for (int j = 0; j < N; ++j) {
-      const float normal = (x[j] - known.mean) * known.rstd;
+      const float normal = difference<View>(x[j], known) * known.rstd;
       const float scaled = K::weight ? normal * weight[j] : normal;
       x[j] = K::bias ? (K::weight ? multiply_add(normal, weight[j], bias[j]) : normal + bias[j]) : scaled;
     }

@@ -117,7 +117,7 @@ template <class T>
 ROWTUNE_DEVICE double stored_value(const TensorPlace& t, i64 row, i64 col) {
   Vec<T, 1> v;
   v.words = *reinterpret_cast<const typename Vec<T, 1>::Words*>(static_cast<const char*>(t.base) + t.first +
-                                                                   (row * t.ld + col) * T::bytes);
+                                                                (row * t.ld + col) * T::bytes);
   return v.get(0);
 }
 

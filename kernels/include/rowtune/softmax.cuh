@@ -18,15 +18,6 @@ namespace rowtune {
 
 enum SoftmaxMethod { softmax_unsafe, softmax_threepass, softmax_online, softmax_folded };
 
-template <class View>
-struct KeepsFloats {
-  static constexpr bool value = false;
-};
-template <class K, class Team, Fill F>
-struct KeepsFloats<FloatView<K, Team, F>> {
-  static constexpr bool value = true;
-};
-
 /// softmax (exp(x - max) / sum) or, with Log, log_softmax ((x - max) - log(sum)).
 template <class K, SoftmaxMethod Method, bool Log>
 struct SoftmaxOperation {

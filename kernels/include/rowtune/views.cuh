@@ -243,6 +243,16 @@ struct FloatView {
   }
 };
 
+/// Whether `each` may replace the values it is given, for later looks.
+template <class View>
+struct KeepsFloats {
+  static constexpr bool value = false;
+};
+template <class K, class Team, Fill F>
+struct KeepsFloats<FloatView<K, Team, F>> {
+  static constexpr bool value = true;
+};
+
 /// In the block's dynamic shared memory: 16 bytes a vector, each thread reads back only what it stored itself. Edges
 /// wait in registers.
 template <class K, class Team, Fill F>

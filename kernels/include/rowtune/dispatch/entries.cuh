@@ -62,7 +62,7 @@ struct AnyLayerNorm : LayerNormOperation<K> {
     if (a.bias != nullptr) weights_at<K>(a.bias, a.cols, at, bias);
 #pragma unroll
     for (int j = 0; j < N; ++j) {
-      const float normal = (x[j] - known.mean) * known.rstd;
+      const float normal = LayerNormOperation<K>::template difference<View>(x[j], known) * known.rstd;
       const float factor = a.weight != nullptr ? weight[j] + a.weight_offset : 1.0f;
       x[j] = a.bias != nullptr ? multiply_add(normal, factor, bias[j]) : normal * factor;
     }
