@@ -217,7 +217,7 @@ class Auto : public Strategy {
   static constexpr double worth_having = 0.002;        ///< share of the time below which better is not better
   static constexpr double own_weight = 3;              ///< of a measurement of this workload, in hints
   static constexpr double curiosity = 0.3;             ///< bonus of what nothing is known about, in logarithms
-  static constexpr double length = 0.8;                ///< doublings over which likeness falls to 1/e
+  static constexpr double length = 1.0;                ///< doublings over which likeness falls to 1/e
   static constexpr double other_algorithm = 8;         ///< doublings that another algorithm is away
   static constexpr double slowdown_of_failures = 1;
   static constexpr double prior_weight = 0.02, prior_slowdown = 0.1;  ///< where nothing is near
@@ -234,7 +234,7 @@ class Auto : public Strategy {
     void add(double w, double v) { weight += w, value += w * v; }
   };
 
-  std::size_t patience() const { return has_hints_ ? 14 : 16; }
+  std::size_t patience() const { return has_hints_ ? 16 : 18; }
 
   static double likeness(const Point& a, const Point& b) {
     double distance = a.algorithm == b.algorithm ? 0 : other_algorithm;
