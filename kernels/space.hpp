@@ -30,6 +30,9 @@ struct Constraint {
   std::string name;
   std::string meaning;
   std::function<bool(const Workload&, const DeviceInfo&, const Config&)> holds;
+  /// Whether the number of rows matters; where not, shapes that differ in nothing else have one answer. Said of CUDA's
+  /// constraints only.
+  bool by_rows = false;
 };
 
 struct Algorithm {

@@ -14,37 +14,17 @@ constexpr double of_expectation = 0.1, of_flatness = 0.3;
 
 double log_of(double extent) { return std::log2(std::max(1.0, extent)); }
 
-/// Weighted least squares of y = a + b * cols + c * rows, by its normal equations.
-class Plane {
- public:
-  explicit Plane(double total_weight) {
-    sums_[0][0] = of_expectation * total_weight;
-    sums_[1][1] = sums_[2][2] = of_flatness * total_weight;
-  }
-  void add(double weight, double cols, double rows, double y) {
-    const double x[3] = {1, cols, rows};
-    for (int i = 0; i < 3; ++i) {
-      right_[i] += weight * x[i] * y;
-      for (int j = 0; j < 3; ++j) sums_[i][j] += weight * x[i] * x[j];
+/// Weighted least squares: the height where cols and rows are 0 of the plane y = a + b * cols + c * rows, by its normal
+/// equations.
+double height_of(double (&sums)[3][3], double (&right)[3]) {
+  for (int last = 2; last > 0; --last)
+    for (int i = 0; i < last; ++i) {
+      const double factor = sums[i][last] / sums[last][last];
+      for (int j = 0; j < last; ++j) sums[i][j] -= factor * sums[last][j];
+      right[i] -= factor * right[last];
     }
-  }
-  /// Its height where cols and rows are 0.
-  double height() const {
-    double sums[3][3], right[3];
-    std::copy(&sums_[0][0], &sums_[0][0] + 9, &sums[0][0]);
-    std::copy(right_, right_ + 3, right);
-    for (int last = 2; last > 0; --last)
-      for (int i = 0; i < last; ++i) {
-        const double factor = sums[i][last] / sums[last][last];
-        for (int j = 0; j < last; ++j) sums[i][j] -= factor * sums[last][j];
-        right[i] -= factor * right[last];
-      }
-    return right[0] / sums[0][0];
-  }
-
- private:
-  double sums_[3][3] = {}, right_[3] = {};
-};
+  return right[0] / sums[0][0];
+}
 
 }  // namespace
 
@@ -57,7 +37,7 @@ Predictor::Predictor(const MeasuredTable& measured, const std::vector<std::strin
   for (const auto& w : measured.workloads) {
     for (std::size_t i = 0; i < configs.size(); ++i)
       if (const auto time = w.time_of(configs[i]))
-        slowdowns_[i].push_back({tuned_.size(), std::max(0.0, std::log(*time / w.best_us()))});
+        slowdowns_[i].push_back({tuned_.size(), std::max(0.0, std::log(*time / w.best_us())) - expected});
     tuned_.push_back({log_of(static_cast<double>(w.shape.rows)), log_of(static_cast<double>(w.shape.cols)),
                       is_ragged(w, measured.head.dtype)});
   }
@@ -65,11 +45,13 @@ Predictor::Predictor(const MeasuredTable& measured, const std::vector<std::strin
 
 Predictor::Place Predictor::place(double rows, double cols, bool ragged) const {
   Place place{log_of(rows), log_of(cols), {}, 0, 0};
+  place.terms.reserve(tuned_.size());
   for (const auto& t : tuned_) {
-    const double near =
-        std::exp(-cols_weight * std::abs(t.log_cols - place.log_cols) -
-                 rows_weight * std::abs(t.log_rows - place.log_rows) - ragged_weight * (t.ragged != ragged));
-    place.nearness.push_back(near);
+    const double cols_away = t.log_cols - place.log_cols, rows_away = t.log_rows - place.log_rows;
+    const double near = std::exp(-cols_weight * std::abs(cols_away) - rows_weight * std::abs(rows_away) -
+                                 ragged_weight * (t.ragged != ragged));
+    place.terms.push_back({near, near * cols_away, near * rows_away, near * cols_away * cols_away,
+                           near * cols_away * rows_away, near * rows_away * rows_away});
     place.total += near;
     place.most = std::max(place.most, near);
   }
@@ -77,11 +59,17 @@ Predictor::Place Predictor::place(double rows, double cols, bool ragged) const {
 }
 
 double Predictor::regret(const Place& place, std::size_t config) const {
-  Plane plane(place.total);
-  for (const auto& [i, slowdown] : slowdowns_[config])
-    plane.add(place.nearness[i], tuned_[i].log_cols - place.log_cols, tuned_[i].log_rows - place.log_rows,
-              slowdown - expected);
-  return std::expm1(expected + plane.height());
+  double weight = of_expectation * place.total, cols = 0, rows = 0;
+  double cols_cols = of_flatness * place.total, cols_rows = 0, rows_rows = cols_cols;
+  double right[3] = {};
+  for (const auto& [tuned, excess] : slowdowns_[config]) {
+    const auto& term = place.terms[tuned];
+    weight += term.weight, cols += term.cols, rows += term.rows;
+    cols_cols += term.cols_cols, cols_rows += term.cols_rows, rows_rows += term.rows_rows;
+    right[0] += term.weight * excess, right[1] += term.cols * excess, right[2] += term.rows * excess;
+  }
+  double sums[3][3] = {{weight, cols, rows}, {cols, cols_cols, cols_rows}, {rows, cols_rows, rows_rows}};
+  return std::expm1(expected + height_of(sums, right));
 }
 
 }  // namespace rowtune

@@ -21,10 +21,15 @@ class Predictor {
   /// `measured` is kept.
   Predictor(const MeasuredTable& measured, const std::vector<std::string>& configs);
 
-  /// A shape that is asked about: how near each of the tuned ones is.
+  /// What a tuned shape adds to the normal equations of every config that was measured there: its weight,
+  /// exp(-distance), times powers of the doublings of cols and rows from the asked shape.
+  struct Terms {
+    double weight, cols, rows, cols_cols, cols_rows, rows_rows;
+  };
+  /// A shape that is asked about: the terms of each tuned one, and the sum and the largest of their weights.
   struct Place {
     double log_rows, log_cols;
-    std::vector<double> nearness;  ///< exp(-distance)
+    std::vector<Terms> terms;
     double total;
     double most;
   };
@@ -39,7 +44,7 @@ class Predictor {
   };
   struct Slowdown {
     std::size_t tuned;  ///< where it was measured
-    double log;         ///< natural
+    double excess;      ///< its natural logarithm, less what is expected
   };
   std::vector<Tuned> tuned_;
   std::vector<std::vector<Slowdown>> slowdowns_;  ///< of each config

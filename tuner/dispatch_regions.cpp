@@ -90,6 +90,13 @@ struct Candidate {
   std::vector<std::pair<std::size_t, double>> costs;
 };
 
+/// A config that can serve rows of a length: its kernels, by what it costs that they hold more, ascending.
+struct AbleConfig {
+  std::size_t config;
+  bool odd;  ///< the tuner would not try it, however many the rows
+  std::vector<std::pair<double, Candidate*>> kernels;
+};
+
 class Regions {
  public:
   Regions(const MeasuredTable& measured, const DispatchTable& table) : measured_(measured), table_(table) {
@@ -102,6 +109,7 @@ class Regions {
     for (const auto& name : configs_) {
       parsed_.push_back(split_config_name(name));
       constants_.push_back(constants_of(table, {name, 0, true}));
+      if (measured.device) algorithms_.push_back(&algorithm_named(DeviceKind::cuda, parsed_.back().algorithm));
     }
     for (std::size_t i = 0; i < table.kernels.size(); ++i) {
       const auto& k = table.kernels[i];
@@ -153,16 +161,27 @@ class Regions {
     std::int64_t first_col = table_.least_cols;
     for (const auto last_col : col_ends) {
       const auto base = base_of(last_col);
-      std::vector<std::tuple<std::size_t, double, Candidate*>> able;  // config, cost of idle vectors, kernel
-      for (auto& [kernel, candidate] : candidates_)
-        if (const auto idle = of_idle(kernel, last_col, ragged)) able.emplace_back(kernel.config, *idle, &candidate);
       // Those that are in the table in any case come first: of the others only what is better than they can save.
-      std::stable_partition(able.begin(), able.end(), [](const auto& a) { return std::get<2>(a)->number >= 0; });
+      std::vector<AbleConfig> certain, possible;
+      for (auto& [kernel, candidate] : candidates_) {
+        const auto idle = of_idle(kernel, last_col, ragged);
+        if (!idle) continue;
+        auto& able = candidate.number >= 0 ? certain : possible;
+        if (able.empty() || able.back().config != kernel.config) able.push_back({kernel.config, false, {}});
+        able.back().kernels.emplace_back(*idle, &candidate);
+      }
+      // What does not depend on the rows is asked once for all pieces of the column, not for each: half of the time.
+      const double cols = middle(first_col, last_col);
+      const auto longest = workload(1, last_col, ragged), usual = workload(1, std::llround(cols), ragged);
+      for (auto* able : {&certain, &possible}) {
+        std::erase_if(*able,
+                      [&](const auto& a) { return !holds_all(Constraint::Kind::must, false, a.config, longest); });
+        for (auto& a : *able) a.odd = !holds_all(Constraint::Kind::worth, false, a.config, usual);
+      }
       std::int64_t first_row = table_.least_rows;
       for (const auto last_row : row_ends) {
-        const double rows = middle(first_row, last_row), cols = middle(first_col, last_col);
+        const double rows = middle(first_row, last_row);
         const auto place = predictor.place(rows, cols, ragged);
-        std::vector<std::optional<double>> predicted(configs_.size()), costs(configs_.size());
         Piece piece{ragged,
                     last_col,
                     last_row,
@@ -172,15 +191,22 @@ class Regions {
                     base ? predictor.regret(place, *base) : of_unknown_base,
                     -1};
         double least = piece.cost;
-        for (const auto& [config, idle, candidate] : able) {
-          if (!predicted[config]) predicted[config] = predictor.regret(place, config);
-          if (*predicted[config] + idle >= least) continue;
-          if (!costs[config]) costs[config] = *predicted[config] + of_breaking(config, piece);
-          const double cost = *costs[config] + idle;
-          if (cost >= least) continue;
-          candidate->costs.emplace_back(pieces_.size(), cost);
-          if (candidate->number >= 0) least = cost;
-        }
+        const auto most = workload(last_row, last_col, ragged),
+                   typical = workload(piece.middle_row, piece.middle_col, ragged);
+        for (const auto* able : {&certain, &possible})
+          for (const auto& [config, odd, kernels] : *able) {
+            const double predicted = predictor.regret(place, config);
+            if (predicted + kernels.front().first >= least) continue;
+            if (!fits_rows(config, most)) continue;
+            const double served =
+                predicted + (odd || !holds_all(Constraint::Kind::worth, true, config, typical) ? of_odd_config : 0);
+            for (const auto& [idle, candidate] : kernels) {
+              const double cost = served + idle;
+              if (cost >= least) break;
+              candidate->costs.emplace_back(pieces_.size(), cost);
+              if (able == &certain) least = cost;
+            }
+          }
         pieces_.push_back(piece);
         first_row = last_row + 1;
       }
@@ -202,32 +228,35 @@ class Regions {
   /// What it costs that a kernel holds more than rows of a class need; none where it cannot serve them.
   std::optional<double> of_idle(const KernelNumber& kernel, std::int64_t cols, bool ragged) const {
     if (!measured_.device) return 0;
+    if (ragged && !kernel.ragged) return std::nullopt;
     auto k = constants_[kernel.config];
     k.vectors = kernel.vectors, k.ragged = kernel.ragged;
-    if ((ragged && !k.ragged) || !dispatch::holds(k, cols)) return std::nullopt;
+    if (!dispatch::holds(k, cols)) return std::nullopt;
     if (k.vectors == 0) return 0;
     return of_idle_vectors * octaves(static_cast<double>(dispatch::longest_row(k)), static_cast<double>(cols));
   }
 
-  /// What it costs that a config breaks a constraint: nothing is worth one that cannot run on all of a piece.
-  double of_breaking(std::size_t config, const Piece& piece) const {
-    if (!measured_.device) return 0;
-    constexpr double never = std::numeric_limits<double>::infinity();
-    if (piece.last_row * constants_[config].split > dispatch::grid_limit) return never;
-    const auto workload = [&](std::int64_t rows, std::int64_t cols) {
-      Workload w{measured_.head.op, measured_.head.dtype, Shape::of(rows, cols), measured_.head.regime,
-                 measured_.head.options};
-      if (piece.ragged) w.shape.ld = cols | 1, w.shape.off = 1;
-      return w;
-    };
-    const auto last = workload(piece.last_row, piece.last_col), middle = workload(piece.middle_row, piece.middle_col);
-    double cost = 0;
-    for (const auto& c : algorithm_named(DeviceKind::cuda, parsed_[config].algorithm).constraints) {
-      if (c.kind == Constraint::Kind::must && !c.holds(last, *measured_.device, parsed_[config])) return never;
-      if (c.kind == Constraint::Kind::worth && cost == 0 && !c.holds(middle, *measured_.device, parsed_[config]))
-        cost = of_odd_config;
-    }
-    return cost;
+  /// Rows of a class. The first element of ragged ones lies just behind a boundary.
+  Workload workload(std::int64_t rows, std::int64_t cols, bool ragged) const {
+    Workload w{measured_.head.op, measured_.head.dtype, Shape::of(rows, cols), measured_.head.regime,
+               measured_.head.options};
+    if (ragged) w.shape.ld = cols | 1, w.shape.off = 1;
+    return w;
+  }
+
+  /// Whether so many rows fit a launch.
+  bool fits_rows(std::size_t config, const Workload& w) const {
+    return !measured_.device || (w.shape.rows * constants_[config].split <= dispatch::grid_limit &&
+                                 holds_all(Constraint::Kind::must, true, config, w));
+  }
+
+  /// All constraints of a kind, of those for which the number of rows matters or of the others.
+  bool holds_all(Constraint::Kind kind, bool by_rows, std::size_t config, const Workload& w) const {
+    if (!measured_.device) return true;
+    const auto& all = algorithms_[config]->constraints;
+    return std::all_of(all.begin(), all.end(), [&](const Constraint& c) {
+      return c.kind != kind || c.by_rows != by_rows || c.holds(w, *measured_.device, parsed_[config]);
+    });
   }
 
   void serve_by(const Candidate& candidate) {
@@ -267,8 +296,9 @@ class Regions {
   const MeasuredTable& measured_;
   DispatchTable table_;
   std::vector<std::string> configs_;
-  std::vector<Config> parsed_;               ///< the same, taken apart
-  std::vector<dispatch::Kernel> constants_;  ///< the same, without what rows add
+  std::vector<Config> parsed_;                ///< the same, taken apart
+  std::vector<dispatch::Kernel> constants_;   ///< the same, without what rows add
+  std::vector<const Algorithm*> algorithms_;  ///< the same, on CUDA devices
   std::map<KernelNumber, Candidate> candidates_;
   std::vector<Piece> pieces_;  ///< aligned, then ragged; by columns, then rows
 };

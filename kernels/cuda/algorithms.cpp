@@ -35,6 +35,11 @@ Constraint worth(std::string name, std::string meaning,
                  std::function<bool(const Workload&, const DeviceInfo&, const Config&)> holds) {
   return {Kind::worth, std::move(name), std::move(meaning), std::move(holds)};
 }
+/// A constraint for which the number of rows matters.
+Constraint by_rows(Constraint c) {
+  c.by_rows = true;
+  return c;
+}
 
 /// Bytes of a block's weights in shared memory.
 std::int64_t shared_weights(const Workload& w, const Config& c) {
@@ -141,13 +146,12 @@ const Constraint bound_fits =
 
 const Constraint busy_threads =
     worth("idle", "at least half of the threads of a row have an element", [](auto& w, auto&, auto& c) {
-      return threads_per_row(c) <= 32 / c.rows_per_warp()
-                 ? (threads_per_row(c) == 1 ||
-                    threads_per_row(c) / 2 * c.vector_width() < std::max<std::int64_t>(1, w.shape.cols))
-                 : threads_per_row(c) / 2 * c.vector_width() < w.shape.cols;
+      const std::int64_t threads = threads_per_row(c), half = threads / 2 * c.vector_width();
+      return threads <= 32 / c.rows_per_warp() ? threads == 1 || half < std::max<std::int64_t>(1, w.shape.cols)
+                                               : half < w.shape.cols;
     });
 
-const Constraint early_weights = worth(
+const Constraint early_weights = by_rows(worth(
     "early_weights",
     "weights wait in registers where a thread has at most 4 vectors, and only if there are any; where rows are not "
     "aligned alike, in persistent blocks, or in the shared memory of `lanes`",
@@ -161,25 +165,25 @@ const Constraint early_weights = worth(
                (c.get('g', 0) > 0 || (!ragged && c.get('h', 0) == 1));
       if (ragged && c.algorithm == "lanes") return true;
       return vectors_per_thread(w, c) <= 4 && (c.get('g', 0) > 0 || !ragged);
-    });
+    }));
 
 const Constraint persistent_use =
-    worth("persistent_use", "persistent blocks where weights wait for many rows, or loads run ahead",
-          [](auto& w, auto& d, auto& c) {
-            const int g = c.get('g', 0), e = c.get('e', 0);
-            if (g == 0) return true;
-            return is_norm(w.op) && (e > 0 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) >= 2 &&
-                   g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
-                   (e != 2 || g * shared_weights(w, c) <= d.shared_bytes_per_block) &&
-                   w.shape.rows >= static_cast<std::int64_t>(2) * g * d.units;
-          });
+    by_rows(worth("persistent_use", "persistent blocks where weights wait for many rows, or loads run ahead",
+                  [](auto& w, auto& d, auto& c) {
+                    const int g = c.get('g', 0), e = c.get('e', 0);
+                    if (g == 0) return true;
+                    return is_norm(w.op) && (e > 0 || c.get('l', 0) == 1) && c.get('h', 0) == 1 && c.get('w', 3) >= 2 &&
+                           g * c.block_size() <= d.max_threads_per_unit && g * c.block_size() >= 512 &&
+                           (e != 2 || g * shared_weights(w, c) <= d.shared_bytes_per_block) &&
+                           w.shape.rows >= static_cast<std::int64_t>(2) * g * d.units;
+                  }));
 
 const Constraint few_rows =
-    worth("split_size", "several blocks a row only where one block a row leaves multiprocessors idle",
-          [](auto& w, auto& d, auto& c) {
-            const std::int64_t blocks = w.shape.rows * c.split_count();
-            return blocks <= 4 * d.units && blocks * 4 >= std::min<std::int64_t>(d.units, w.shape.rows * 8);
-          });
+    by_rows(worth("split_size", "several blocks a row only where one block a row leaves multiprocessors idle",
+                  [](auto& w, auto& d, auto& c) {
+                    const std::int64_t blocks = w.shape.rows * c.split_count();
+                    return blocks <= 4 * d.units && blocks * 4 >= std::min<std::int64_t>(d.units, w.shape.rows * 8);
+                  }));
 
 const Constraint resident =
     must("resident", "the blocks of one row fit the device at once",
@@ -190,9 +194,9 @@ const Constraint clusters = must("cluster", "clusters need sm_90; a cluster has 
                                  [](auto&, auto& d, auto& c) {
                                    return d.max_cluster >= c.split_count() && one_of(c.split_count(), {1, 2, 4, 8, 16});
                                  });
-const Constraint grid = must("grid", "rows times blocks of a row fit a grid", [](auto& w, auto&, auto& c) {
+const Constraint grid = by_rows(must("grid", "rows times blocks of a row fit a grid", [](auto& w, auto&, auto& c) {
   return c.split_count() >= 1 && c.split_count() <= 1024 && w.shape.rows <= 2147483647 / c.split_count();
-});
+}));
 const Constraint widest_access = worth(
     "width", "the widest access", [](auto& w, auto&, auto& c) { return c.vector_width() == widest_vector(w.dtype); });
 
@@ -318,11 +322,12 @@ Algorithm cluster() {
             add_arithmetic(w, axes);
             return axes;
           },
-          with_common({clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only,
-                       busy_threads, bound_fits, at_least(16384), early_weights,
-                       worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
-                         return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
-                       })})};
+          with_common(
+              {clusters, grid, registers(128, Kind::must), registers(48, Kind::worth), widest_only, busy_threads,
+               bound_fits, at_least(16384), early_weights,
+               by_rows(worth("filled", "at least two vectors a thread, but for few rows", [](auto& w, auto&, auto& c) {
+                 return vectors_per_thread(w, c) >= 2 || w.shape.rows <= 16;
+               }))})};
 }
 
 Algorithm cluster_shared() {
@@ -337,8 +342,8 @@ Algorithm cluster_shared() {
             return axes;
           },
           with_shared_row({clusters, grid, at_least(32768),
-                           worth("many_rows", "rows that outnumber the multiprocessors",
-                                 [](auto& w, auto& d, auto&) { return w.shape.rows >= d.units; })})};
+                           by_rows(worth("many_rows", "rows that outnumber the multiprocessors",
+                                         [](auto& w, auto& d, auto&) { return w.shape.rows >= d.units; }))})};
 }
 
 Algorithm split() {
@@ -394,10 +399,10 @@ Algorithm reread() {
                        return c.block_size() == 256 ? c.get('g', 0) == 0 && c.get('h', 0) == 0 && c.get('u', 4) == 4
                                                     : w.shape.cols >= 2048 && c.get('h', 0) >= 1;
                      }),
-               worth("persistent_rows", "persistent blocks for rows beyond 65536 elements that outnumber them",
-                     [](auto& w, auto& d, auto& c) {
-                       return c.get('g', 0) == 0 || (w.shape.cols > 65536 && w.shape.rows >= d.units);
-                     })})};
+               by_rows(worth("persistent_rows", "persistent blocks for rows beyond 65536 elements that outnumber them",
+                             [](auto& w, auto& d, auto& c) {
+                               return c.get('g', 0) == 0 || (w.shape.cols > 65536 && w.shape.rows >= d.units);
+                             }))})};
 }
 
 Algorithm plain_passes(const char* name, const char* summary, bool eligible) {

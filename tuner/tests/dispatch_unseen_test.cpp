@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/cuda/known_devices.hpp"
+#include "kernels/space.hpp"
 #include "tuner/dispatch_evaluate.hpp"
 #include "tuner/dispatch_measured.hpp"
 #include "tuner/dispatch_predict.hpp"
@@ -33,6 +35,28 @@ std::vector<db::BestRow> slower_with_cols() {
                  {{block(512), 10}, {block(64), 10 * std::pow(1.1, doubling)}, {base_of_long_rows, 40}}))
       all.push_back(r);
   return all;
+}
+
+/// The regions ask once for all rows what is not marked as a matter of their number.
+TEST(RegionsTest, ConstraintsThatAreNotByRowsHoldForAnyOrNone) {
+  const auto device = cuda::known_device(90);
+  for (const Operation op : all_operations())
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16})
+      for (const std::int64_t cols : {1, 1000, 16384, 152064})
+        for (const std::int64_t tuned_rows : {1, 32768})
+          for (const auto& config :
+               enumerate_space(Workload::of(op, dtype, Shape::of(tuned_rows, cols)), device).configs)
+            for (const auto& c : algorithm_named(DeviceKind::cuda, config.algorithm).constraints)
+              for (const bool ragged : {false, true}) {
+                if (c.by_rows) continue;
+                const auto holds = [&](std::int64_t rows) {
+                  auto w = Workload::of(op, dtype, Shape::of(rows, cols));
+                  if (ragged) w.shape.ld = cols | 1, w.shape.off = 1;
+                  return c.holds(w, device, config);
+                };
+                for (const std::int64_t rows : {2, 100, 1 << 20, 2147483647})
+                  ASSERT_EQ(holds(rows), holds(1)) << c.name << ", " << config.name() << ", rows " << rows;
+              }
 }
 
 TEST(PredictorTest, FollowsWhatChangesWithTheShape) {
