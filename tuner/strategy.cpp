@@ -213,7 +213,7 @@ class Auto : public Strategy {
 
  private:
   static constexpr std::size_t least_evaluations = 8;  ///< where a fifth of the space is that many
-  static constexpr std::size_t foresight = 16;         ///< proposals, for the compiler to work ahead
+  static constexpr std::size_t foresight = 64;         ///< proposals, for the compiler to work ahead
   static constexpr double worth_having = 0.002;        ///< share of the time below which better is not better
   static constexpr double own_weight = 3;              ///< of a measurement of this workload, in hints
   static constexpr double curiosity = 0.3;             ///< bonus of what nothing is known about, in logarithms

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t configs_ahead = 32;   ///< that are compiled before they are needed, of one workload
 constexpr std::size_t visit_configs = 6;    ///< that a strategy which adapts measures of a workload in a round
+constexpr std::size_t visit_choice = 64;    ///< among how many of the most promising those may be
 constexpr std::size_t visits_ahead = 32;    ///< whose configs are compiled before they are needed
 constexpr double rounds_share = 0.8;        ///< of the budget, for rounds; finals of what is not complete come last
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
@@ -127,16 +128,17 @@ void Tuner::compile_for_visit(Item& item, std::size_t configs) {
   for (std::size_t config : item.sweep.upcoming(configs)) compile(item, config);
 }
 
-/// Measures what the strategy wanted next when the visit began, as far as it was asked to be compiled some visits ago;
-/// what it wants besides comes in the next round, unless there is nothing else. Opening the buffers of a workload takes
-/// as long as some configs, and so does a compilation: neither is waited for while others have something to measure.
+/// Measures what the strategy wants most of what was asked to be compiled some visits ago, be it no longer what it
+/// wants most of all: hints have come since, and a compilation costs more than a measurement. What it wants besides
+/// comes in the next round. Opening the buffers of a workload takes as long as some configs, and so does a compilation:
+/// neither is waited for while others have something to measure.
 void Tuner::visit(Item& item) {
   consult_neighbours(item);
-  std::vector<std::size_t> wanted = item.sweep.upcoming(2 * visit_configs);
+  std::vector<std::size_t> wanted = item.sweep.upcoming(visit_choice);
   const auto new_ones = std::stable_partition(wanted.begin(), wanted.end(),
                                               [&](std::size_t config) { return item.tickets.contains(config); });
   const auto asked = static_cast<std::size_t>(new_ones - wanted.begin());
-  for (std::size_t config : wanted) compile(item, config);
+  for (std::size_t i = asked; i < std::min(wanted.size(), asked + visit_configs); ++i) compile(item, wanted[i]);
   for (std::size_t i = 0; i < std::min(visit_configs, std::max<std::size_t>(1, asked)) && i < wanted.size(); ++i) {
     if (item.abandoned || stop_) return;
     if (!item.sweep.next()) break;  // the strategy has ended meanwhile
