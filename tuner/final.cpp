@@ -86,13 +86,13 @@ class Final {
       if (finalist.contender.is_base) base = &finalist;
     // A config that could not be told from the leader, and is slower than the base by its own median, may not win.
     const Finalist* winner = &finalists_[leader_];
-    for (std::size_t i = 0; i < finalists_.size(); ++i)
-      if (alive_[i] && !(base && finalists_[i].estimate.median > base->estimate.median) &&
-          simpler(finalists_[i].contender, winner->contender))
-        winner = &finalists_[i];
+    for (const Finalist& finalist : finalists_)
+      if (may_win(finalist) && !(base && finalist.estimate.median > base->estimate.median) &&
+          simpler(finalist.contender, winner->contender))
+        winner = &finalist;
     result.winner = winner->contender.config.name();
-    for (std::size_t i = 0; i < finalists_.size(); ++i)
-      if (alive_[i] && &finalists_[i] != winner) result.ties.push_back(finalists_[i].contender.config.name());
+    for (const Finalist& finalist : finalists_)
+      if (ties(finalist) && &finalist != winner) result.ties.push_back(finalist.contender.config.name());
     result.method = fmt::format("paired final of {}, {} allocations, {} rounds{}", finalists_.size(), allocations,
                                 finalists_[leader_].samples_us.size(),
                                 result.settled ? "" : "; a limit came before all were told apart or declared ties");
@@ -100,6 +100,18 @@ class Final {
   }
 
  private:
+  /// Declared a tie; or, where a limit came first, as fast by its own median: too few rounds to tell a config from the
+  /// leader say nothing for it.
+  bool may_win(const Finalist& finalist) const {
+    const PairedComparison& c = finalist.against_leader;
+    return c.verdict == Verdict::tie || (c.verdict == Verdict::unsure && c.ratio <= 1 + settings_.margin);
+  }
+  /// The leader, and what its rounds leave possible.
+  bool ties(const Finalist& finalist) const {
+    const PairedComparison& c = finalist.against_leader;
+    return may_win(finalist) || (c.verdict == Verdict::unsure && c.low <= 1 + settings_.margin);
+  }
+
   Measurer& measurer_;
   const Workload& workload_;
   const FinalSettings& settings_;

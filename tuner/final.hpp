@@ -45,8 +45,8 @@ struct Finalist {
 
 struct FinalResult {
   std::vector<Finalist> finalists;
-  std::string winner;             ///< the simplest of those that tie with the fastest; the base when it is among them
-  std::vector<std::string> ties;  ///< besides the winner
+  std::string winner;             ///< the simplest of those as fast as the fastest; the base when it is among them
+  std::vector<std::string> ties;  ///< besides the winner; where a limit came first, also what is merely not told apart
   bool settled = false;           ///< false: a limit came before every finalist was told apart or declared a tie
   bool worth_keeping = false;     ///< rounds enough for intervals of 95 %
   std::string method;             ///< a sentence for the database

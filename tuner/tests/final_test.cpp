@@ -91,6 +91,19 @@ TEST_F(FinalTest, ASimplerConfigSlowerThanTheBaseDoesNotWin) {
   EXPECT_LE(median_of(result.winner), median_of("base.b32"));
 }
 
+TEST_F(FinalTest, WhatTooFewRoundsCannotTellApartIsNoTie) {
+  // Six rounds are too few for the confidence that five comparisons ask for: no verdict on any, not even on the base.
+  settings_.rounds = 6, settings_.max_allocations = settings_.min_allocations = 1;
+  device_.times = {{"a.b512", 4.0}, {"a.b256", 4.01}, {"a.b128", 4.2}, {"a.b64", 4.3}, {"base.b32", 50.0}};
+  std::vector<Contender> all{{config("base.b32"), 50, 50, true}};
+  for (const char* name : {"a.b512", "a.b256", "a.b128", "a.b64"}) all.push_back({config(name), 4, 4, false});
+  const auto result = hold(all);
+  EXPECT_FALSE(result.settled);
+  EXPECT_TRUE(result.worth_keeping);
+  EXPECT_EQ(result.winner, "a.b256") << "as fast by its own median, and simpler";
+  EXPECT_EQ(result.ties, std::vector<std::string>{"a.b512"});
+}
+
 TEST_F(FinalTest, ClearLosersStopBeingSampledTheBaseDoesNot) {
   add_noise(0.004);  // keeps the two leaders undecided for a while
   settings_.margin = 0.0001;
