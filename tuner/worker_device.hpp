@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kernels/device.hpp"
+#include "tuner/compile_processes.hpp"
 #include "tuner/worker_measurer.hpp"
 
 namespace rowtune {
@@ -28,6 +30,7 @@ class WorkerDevice : public Device {
   DeviceInfo info_;
   std::map<Operation, std::string> fingerprints_;
   std::unique_ptr<Device> compiler_;  ///< absent: nothing to compile, or nothing to compile with
+  std::optional<CompileProcesses> processes_;
 };
 
 }  // namespace rowtune

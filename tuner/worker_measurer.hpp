@@ -39,6 +39,7 @@ class WorkerMeasurer : public Measurer {
   void release() override;
 
   const DeviceInfo& device() const { return device_; }
+  const std::string& program() const { return settings_.program; }  ///< what its worker runs
   const std::string& source_fingerprint(Operation op) const { return fingerprints_.at(op); }
   int workers_started() const { return started_; }
 

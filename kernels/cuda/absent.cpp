@@ -19,4 +19,6 @@ std::unique_ptr<Device> open_cuda_device(int) { throw EnvironmentError(list_cuda
 
 std::unique_ptr<Device> open_cuda_compiler(const DeviceInfo&) { return open_cuda_device(0); }
 
+bool has_compile_cache() { return false; }
+
 }  // namespace rowtune::cuda

@@ -166,6 +166,8 @@ std::unique_ptr<Device> open_cuda_compiler(const DeviceInfo& device) {
   return std::make_unique<CudaDevice>(no_device, device);
 }
 
+bool has_compile_cache() { return !Compiler::default_cache().empty(); }
+
 std::unique_ptr<Device> open_cuda_device(int index) {
   const auto devices = list_cuda_devices();
   if (index < 0 || index >= static_cast<int>(devices.size()) || !devices[static_cast<std::size_t>(index)].usable)

@@ -18,4 +18,7 @@ std::unique_ptr<Device> open_cuda_device(int index);
 /// Compiles for a device that need not be here. Throws EnvironmentError when there is no NVRTC.
 std::unique_ptr<Device> open_cuda_compiler(const DeviceInfo& device);
 
+/// Whether compiled kernels go to a cache on disk, where other processes find them.
+bool has_compile_cache();
+
 }  // namespace rowtune::cuda
