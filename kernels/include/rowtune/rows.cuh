@@ -135,13 +135,16 @@ struct RowData {
   /// What the first look saw; stores the new residual.
   template <int N>
   ROWTUNE_DEVICE Vec<T, N> settle(const Fetched<N>& f, const Place<Index>& at) const {
-    if constexpr (!K::adds_residual) return f.x;
-    float sum[N];
+    if constexpr (K::adds_residual) {
+      float sum[N];
 #pragma unroll
-    for (int j = 0; j < N; ++j) sum[j] = f.x.get(j) + f.r.get(j);
-    const auto x = Vec<T, N>::pack(sum);
-    write_at<K, K::store_hint, N>(residual_out, at, x);
-    return x;
+      for (int j = 0; j < N; ++j) sum[j] = f.x.get(j) + f.r.get(j);
+      const auto x = Vec<T, N>::pack(sum);
+      write_at<K, K::store_hint, N>(residual_out, at, x);
+      return x;
+    } else {
+      return f.x;
+    }
   }
   /// A later look at the same elements.
   template <int N>

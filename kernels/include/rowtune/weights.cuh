@@ -195,8 +195,8 @@ struct Weights {
           }
         }
       } else {
-        weight[0] = last_weight;
-        bias[0] = last_bias;
+        if constexpr (K::weight) weight[0] = last_weight;
+        if constexpr (K::bias) bias[0] = last_bias;
       }
     }
   }

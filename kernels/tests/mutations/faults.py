@@ -134,7 +134,7 @@ FAULTS = [
           "K::adds_residual ? residual_out : input, at)", "input, at)"),
     Fault("in place: the residual is added twice", "views.cuh", "    walk<true>([&](auto& x, const auto& at) {",
           "    walk<false>([&](auto& x, const auto& at) {"),
-    Fault("the new residual is not stored", "rows.cuh", "    write_at<K, K::store_hint, N>(residual_out, at, x);\n", ""),
+    Fault("the new residual is not stored", "rows.cuh", "      write_at<K, K::store_hint, N>(residual_out, at, x);\n", ""),
     Fault("the sum is normalised before it is rounded", "views.cuh",
           "row.template settle<V>(fetched.vectors[n], place(n)).unpack(data[n]);",
           "{ const auto& f = fetched.vectors[n]; row.template settle<V>(f, place(n)).unpack(data[n]); if constexpr "
