@@ -148,7 +148,6 @@ class Regions {
       if (!cuda::family_of(parsed_[i].algorithm)) continue;
       const auto& k = constants_[i];
       for (const auto cols : col_ends) {
-        // The worst of this class: its first element lies just behind a boundary.
         const auto needed = dispatch::vectors_per_thread(k, cols);
         if (needed > most_vectors) continue;
         candidates_[{i, dispatch::rereads(k.family) ? 0 : static_cast<int>(std::max(1LL, needed)), ragged}];
