@@ -23,7 +23,7 @@ if(Python3_FOUND)
   add_test(NAME mutations_can_be_planted
            COMMAND Python3::Interpreter ${tests}/mutations/run.py --root ${PROJECT_SOURCE_DIR} --check)
   set_tests_properties(mutations_can_be_planted PROPERTIES LABELS quick)
-  emulated_kernels(mutation_kernels SHARED 4 3 80 1 huge_stride,pytorch_181555,vllm_42862)
+  emulated_kernels(mutation_kernels SHARED 4 3 90 1 huge_stride,pytorch_181555,vllm_42862)
   set_target_properties(mutation_kernels PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(mutation_kernels PRIVATE -O0)  # only linked: each fault compiles and runs its own
   target_link_options(mutation_kernels PRIVATE -Wl,--unresolved-symbols=ignore-all)  # the program has the emulator
