@@ -1,7 +1,5 @@
 #include "tuner/compile_processes.hpp"
 
-#include <sys/resource.h>
-
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -22,35 +20,38 @@ std::unique_ptr<WorkerProcess> CompileProcesses::take() {
     }
   }
   try {
-    return std::make_unique<WorkerProcess>(command_);
+    auto process = std::make_unique<WorkerProcess>(command_);
+    std::string ready;
+    if (process->read_line(ready, seconds_to_start) == WorkerProcess::Reading::line) return process;
+    process->end();
   } catch (const EnvironmentError&) {
-    return nullptr;
+    // told by what follows: the caller compiles
   }
+  const std::lock_guard lock(mutex_);
+  useless_ = true;
+  return nullptr;
 }
 
 bool CompileProcesses::compile(const std::string& source) {
   auto process = take();
   if (!process) return false;
   std::string answer;
-  const bool heard = process->send(nlohmann::json(source).dump());
-  const auto reading = heard ? process->read_line(answer, seconds_of_one) : WorkerProcess::Reading::closed;
-  if (reading != WorkerProcess::Reading::line) process->end();  // it hangs, or the compiler took it down
-  const std::lock_guard lock(mutex_);
-  if (reading == WorkerProcess::Reading::line) {
-    any_answered_ = true;
+  if (process->send(nlohmann::json(source).dump()) &&
+      process->read_line(answer, seconds_of_one) == WorkerProcess::Reading::line) {
+    const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(process));
-    return true;
+  } else {
+    process->end();  // it hangs, or the compiler took it down
   }
-  if (!any_answered_ && reading == WorkerProcess::Reading::closed) useless_ = true;
-  return any_answered_;
+  return true;
 }
 
 int serve_as_compiler(int architecture) {
-  setpriority(PRIO_PROCESS, 0, 10);  // the worker that measures goes first
   DeviceInfo info;
   info.kind = DeviceKind::cuda;
   info.architecture = architecture;
   const auto compiler = cuda::open_cuda_compiler(info);
+  std::cout << "ready" << std::endl;
   std::string line;
   while (std::getline(std::cin, line)) {
     try {

@@ -22,18 +22,19 @@ class CompileProcesses {
   bool compile(const std::string& source);
 
  private:
-  static constexpr double seconds_of_one = 120;  ///< what takes longer hangs
+  static constexpr double seconds_to_start = 30, seconds_of_one = 120;  ///< what takes longer hangs
+  /// One that has said that it is ready; null when none is to be had.
   std::unique_ptr<WorkerProcess> take();
 
   std::vector<std::string> command_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<WorkerProcess>> idle_;
-  bool any_answered_ = false;
-  bool useless_ = false;
+  bool useless_ = false;  ///< one was not ready: no other is tried
 };
 
-/// The other side: a JSON string a line on standard input is a source for sm_<architecture>; answered by a line when it
-/// is in the cache, or failed. Returns an exit code at the end of the input.
+/// The other side: says a line when it is ready; a JSON string a line on standard input is then a source for
+/// sm_<architecture>, answered by a line when it is in the cache, or failed. Returns an exit code at the end of the
+/// input.
 int serve_as_compiler(int architecture);
 
 }  // namespace rowtune

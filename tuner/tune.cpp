@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t configs_ahead = 32;   ///< that are compiled before they are needed, of one workload
 constexpr std::size_t visit_configs = 6;    ///< that a strategy which adapts measures of a workload in a round
-constexpr std::size_t visit_choice = 64;    ///< among how many of the most promising those may be
 constexpr std::size_t visits_ahead = 32;    ///< whose configs are compiled before they are needed
 constexpr double rounds_share = 0.8;        ///< of the budget, for rounds; finals of what is not complete come last
 constexpr double explore_share = 0.85;      ///< of a workload's share of the budget; the rest is for its final
@@ -134,7 +133,7 @@ void Tuner::compile_for_visit(Item& item, std::size_t configs) {
 /// neither is waited for while others have something to measure.
 void Tuner::visit(Item& item) {
   consult_neighbours(item);
-  std::vector<std::size_t> wanted = item.sweep.upcoming(visit_choice);
+  std::vector<std::size_t> wanted = item.sweep.upcoming(item.sweep.planned().configs.size());  // all it has proposed
   const auto new_ones = std::stable_partition(wanted.begin(), wanted.end(),
                                               [&](std::size_t config) { return item.tickets.contains(config); });
   const auto asked = static_cast<std::size_t>(new_ones - wanted.begin());

@@ -74,9 +74,8 @@ std::vector<Constraint> with_common(std::vector<Constraint> own) {
                     (c.rows_per_warp() == 1 || c.algorithm == "lanes");
            }),
       must("switches",
-           "packed, exp, async are 0 or 1; early 0, 1 or 2; hint 0 or 1, or 2 where rows are read again; packed 0 for "
-           "f32; "
-           "variance 1, 2 or 3",
+           "packed, exp, async are 0 or 1; packed 0 for f32; early 0, 1 or 2; variance 1, 2 or 3; hint 0 or 1, or 2 "
+           "where rows are read again",
            [](auto& w, auto&, auto& c) {
              return one_of(c.get('p', 0), {0, 1}) && one_of(c.get('h', 0), {0, 1, rereads_rows(c) ? 2 : 1}) &&
                     one_of(c.get('e', 0), {0, 1, 2}) && one_of(c.get('x', 0), {0, 1}) &&

@@ -58,14 +58,14 @@ TEST_F(CompileProcessesTest, ABadSourceIsLeftForTheLoadingAndHoldsNothingUp) {
 
 TEST_F(CompileProcessesTest, WhoCannotHelpSaysSo) {
   EXPECT_FALSE(CompileProcesses({"/nowhere/rowtune", "worker"}).compile(kernel(1)));
-  CompileProcesses leaves({"false"});
+  CompileProcesses leaves({"false"});  // without a word
   EXPECT_FALSE(leaves.compile(kernel(1)));
   EXPECT_FALSE(leaves.compile(kernel(2)));
 }
 
 /// The first process answers once and ends; what it was asked next is left, and another one goes on.
 TEST_F(CompileProcessesTest, AProcessThatDiesCostsOneSource) {
-  CompileProcesses dies({"sh", "-c", "read line && echo done && read line"});
+  CompileProcesses dies({"sh", "-c", "echo ready && read line && echo done && read line"});
   EXPECT_TRUE(dies.compile(kernel(1)));
   EXPECT_TRUE(dies.compile(kernel(2)));
   EXPECT_TRUE(dies.compile(kernel(3)));
