@@ -50,6 +50,7 @@ inline float larger(float a, float b) {
 inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 inline float reciprocal(float x) { return 1.0f / x; }
 inline float quotient(float a, float b) { return a / b; }
+inline float over_count(float a, float n) { return a * (1.0f / n); }
 inline float reciprocal_sqrt(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 inline float natural_log(float x) { return std::log(x); }
 inline float exp_accurate(float x) { return std::exp(x); }

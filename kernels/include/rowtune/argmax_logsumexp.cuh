@@ -17,6 +17,7 @@ namespace rowtune {
 template <int Exp>
 struct BestSumState {
   static constexpr int words = 3;
+  static constexpr bool merges_at_once = false;
   static constexpr int nowhere = 0x7fffffff;  ///< the index of no element: loses every tie
   using Math = DeviceMath<Exp>;
   float best;
@@ -27,7 +28,7 @@ struct BestSumState {
   ROWTUNE_DEVICE unsigned word(int i) const {
     return i == 0 ? bits_of(best) : i == 1 ? bits_of(sum) : static_cast<unsigned>(index);
   }
-  static ROWTUNE_DEVICE BestSumState of(const unsigned (&w)[words]) {
+  static ROWTUNE_DEVICE BestSumState of(const unsigned* w) {
     return {float_of(w[0]), float_of(w[1]), static_cast<int>(w[2])};
   }
   /// Whether (a, i) comes before (b, j): a total order, so that any order of merging finds the same element.

@@ -54,6 +54,7 @@ ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
       Weights<K, Team> weights;
       weights.prepare(a, place, team);
       View view(mine, place, team);
+      weights.arrive_with(a, view);
       write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
     }
     if constexpr (!K::loop) break;
@@ -71,6 +72,7 @@ ROWTUNE_DEVICE void block_kernel(const RowArgs& a) {
   for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
     weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team, next);
+    weights.arrive_with(a, view);
     next.ask(a, row + grid_blocks(), team);
     write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
@@ -86,6 +88,7 @@ ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
+    weights.arrive_with(a, view);
     write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
   }
@@ -102,6 +105,7 @@ ROWTUNE_DEVICE void split_kernel(const RowArgs& a) {
     team.begin(row);
     weights.prepare(a, row, team);
     ViewOf<K, Team, Op::fill> view(a, row, team);
+    weights.arrive_with(a, view);
     const auto known = Op::reduce(a, view, team);
     const bool last = !K::loop || row + grid_blocks() / K::split >= a.rows;
     if (last && thread_index() == 0) team.exchange.leave();

@@ -40,7 +40,7 @@ struct LayerNormOperation {
   /// Where the row is kept as floats, differences from the mean of the whole row replace the inputs, and are not
   /// computed again.
   template <class View>
-  static constexpr bool keeps_differences = KeepsFloats<View>::value&& K::variance == variance_twopass;
+  static constexpr bool keeps_differences = View::keeps_values&& K::variance == variance_twopass;
 
   template <class View>
   static ROWTUNE_DEVICE float squares_about(View& view, float mean) {
@@ -65,7 +65,7 @@ struct LayerNormOperation {
     const int count = view.count();
     // The shuffles are not in a branch: lanes of a warp may hold rows past the last one, which count nothing.
     const float sum = lanes_sum<Team::lanes>(sum_of(view));
-    const float mean = count == 0 ? 0.0f : quotient(sum, static_cast<float>(count));
+    const float mean = count == 0 ? 0.0f : over_count(sum, static_cast<float>(count));
     return {{count, mean, lanes_sum<Team::lanes>(squares_about(view, mean))}};
   }
 
@@ -80,18 +80,18 @@ struct LayerNormOperation {
         squares.add(x);
       });
       const Sums<float> s = team.across(SumsState{{sum, squares.total()}}.template over_lanes<Team::lanes>()).sums;
-      const float mean = quotient(s.sum, n);
-      return known_of(a, mean, multiply_add(-mean, mean, quotient(s.squares, n)));
+      const float mean = over_count(s.sum, n);
+      return known_of(a, mean, multiply_add(-mean, mean, over_count(s.squares, n)));
     } else if constexpr (K::variance == variance_twopass) {
-      const float mean = quotient(team.across(SumState{lanes_sum<Team::lanes>(sum_of(view))}).sum, n);
+      const float mean = over_count(team.across(SumState{lanes_sum<Team::lanes>(sum_of(view))}).sum, n);
       const float m2 = team.across(SumState{lanes_sum<Team::lanes>(squares_about(view, mean))}).sum;
-      return known_of(a, mean, quotient(m2, n));
+      return known_of(a, mean, over_count(m2, n));
     } else {
       return known_of(a, team.across(partial(a, view, team)));
     }
   }
   static ROWTUNE_DEVICE Known known_of(const RowArgs& a, State whole) {
-    return known_of(a, whole.value.mean, quotient(whole.value.m2, columns(a)));
+    return known_of(a, whole.value.mean, over_count(whole.value.m2, columns(a)));
   }
 
   template <class View>

@@ -31,7 +31,7 @@ struct RmsNormOperation {
   }
   static ROWTUNE_DEVICE Known known_of(const RowArgs& a, State whole) {
     const float n = static_cast<float>(K::cols > 0 ? static_cast<long long>(K::cols) : a.cols);
-    return {reciprocal_sqrt(quotient(whole.sum, n) + a.eps)};
+    return {reciprocal_sqrt(over_count(whole.sum, n) + a.eps)};
   }
   template <class View, class Team>
   static ROWTUNE_DEVICE Known reduce(const RowArgs& a, View& view, Team& team) {

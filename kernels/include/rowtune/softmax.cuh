@@ -27,7 +27,7 @@ struct SoftmaxOperation {
 
   /// Where the row is kept as floats, the exponentials replace the inputs and are not computed again.
   template <class View>
-  static constexpr bool keeps_exponentials = !Log && Method == softmax_folded && KeepsFloats<View>::value;
+  static constexpr bool keeps_exponentials = !Log && Method == softmax_folded && View::keeps_values;
 
   struct Known {
     float origin;  ///< subtracted before the exponential

@@ -1,6 +1,6 @@
 #pragma once
 // What threads agree on in a reduction: a few words each, with the merge over lanes of a warp. The merge rules
-// themselves are algebra.cuh's.
+// themselves are algebra.cuh's. `merges_at_once`: a merge is an instruction a word.
 
 #include "rowtune/primitives.cuh"
 
@@ -47,10 +47,11 @@ ROWTUNE_DEVICE int lanes_sum(int x) {
 
 struct MaxState {
   static constexpr int words = 1;
+  static constexpr bool merges_at_once = true;
   float max;
   static ROWTUNE_DEVICE MaxState empty() { return {-infinity()}; }
   ROWTUNE_DEVICE unsigned word(int) const { return bits_of(max); }
-  static ROWTUNE_DEVICE MaxState of(const unsigned (&w)[words]) { return {float_of(w[0])}; }
+  static ROWTUNE_DEVICE MaxState of(const unsigned* w) { return {float_of(w[0])}; }
   static ROWTUNE_DEVICE MaxState merge(MaxState a, MaxState b) { return {larger(a.max, b.max)}; }
   template <int Lanes>
   ROWTUNE_DEVICE MaxState over_lanes() const {
@@ -60,10 +61,11 @@ struct MaxState {
 
 struct SumState {
   static constexpr int words = 1;
+  static constexpr bool merges_at_once = true;
   float sum;
   static ROWTUNE_DEVICE SumState empty() { return {0.0f}; }
   ROWTUNE_DEVICE unsigned word(int) const { return bits_of(sum); }
-  static ROWTUNE_DEVICE SumState of(const unsigned (&w)[words]) { return {float_of(w[0])}; }
+  static ROWTUNE_DEVICE SumState of(const unsigned* w) { return {float_of(w[0])}; }
   static ROWTUNE_DEVICE SumState merge(SumState a, SumState b) { return {a.sum + b.sum}; }
   template <int Lanes>
   ROWTUNE_DEVICE SumState over_lanes() const {
@@ -73,10 +75,11 @@ struct SumState {
 
 struct SumsState {
   static constexpr int words = 2;
+  static constexpr bool merges_at_once = true;
   Sums<float> sums;
   static ROWTUNE_DEVICE SumsState empty() { return {sums_empty<float>()}; }
   ROWTUNE_DEVICE unsigned word(int i) const { return bits_of(i == 0 ? sums.sum : sums.squares); }
-  static ROWTUNE_DEVICE SumsState of(const unsigned (&w)[words]) { return {{float_of(w[0]), float_of(w[1])}}; }
+  static ROWTUNE_DEVICE SumsState of(const unsigned* w) { return {{float_of(w[0]), float_of(w[1])}}; }
   static ROWTUNE_DEVICE SumsState merge(SumsState a, SumsState b) { return {sums_merge(a.sums, b.sums)}; }
   template <int Lanes>
   ROWTUNE_DEVICE SumsState over_lanes() const {
@@ -88,11 +91,12 @@ struct SumsState {
 template <int Exp>
 struct MaxSumState {
   static constexpr int words = 2;
+  static constexpr bool merges_at_once = false;
   using Math = DeviceMath<Exp>;
   MaxSum<float> value;
   static ROWTUNE_DEVICE MaxSumState empty() { return {max_sum_empty<float, Math>()}; }
   ROWTUNE_DEVICE unsigned word(int i) const { return bits_of(i == 0 ? value.max : value.sum); }
-  static ROWTUNE_DEVICE MaxSumState of(const unsigned (&w)[words]) { return {{float_of(w[0]), float_of(w[1])}}; }
+  static ROWTUNE_DEVICE MaxSumState of(const unsigned* w) { return {{float_of(w[0]), float_of(w[1])}}; }
   static ROWTUNE_DEVICE MaxSumState merge(MaxSumState a, MaxSumState b) {
     return {max_sum_merge<float, Math>(a.value, b.value)};
   }
@@ -105,13 +109,14 @@ struct MaxSumState {
 
 struct MomentsState {
   static constexpr int words = 3;
+  static constexpr bool merges_at_once = false;
   using Math = DeviceMath<1>;
   Moments<float> value;
   static ROWTUNE_DEVICE MomentsState empty() { return {moments_empty<float>()}; }
   ROWTUNE_DEVICE unsigned word(int i) const {
     return i == 0 ? static_cast<unsigned>(value.count) : bits_of(i == 1 ? value.mean : value.m2);
   }
-  static ROWTUNE_DEVICE MomentsState of(const unsigned (&w)[words]) {
+  static ROWTUNE_DEVICE MomentsState of(const unsigned* w) {
     return {{static_cast<int>(w[0]), float_of(w[1]), float_of(w[2])}};
   }
   static ROWTUNE_DEVICE MomentsState merge(MomentsState a, MomentsState b) {
@@ -123,7 +128,7 @@ struct MomentsState {
   ROWTUNE_DEVICE MomentsState over_lanes() const {
     const int count = lanes_sum<Lanes>(value.count);
     const float sum = lanes_sum<Lanes>(Math::from_count(value.count) * value.mean);
-    const float mean = count == 0 ? 0.0f : quotient(sum, Math::from_count(count));
+    const float mean = count == 0 ? 0.0f : over_count(sum, Math::from_count(count));
     return {{count, mean, lanes_sum<Lanes>(value.count == 0 ? 0.0f : moments_about<float, Math>(value, mean))}};
   }
 };

@@ -27,17 +27,61 @@ ROWTUNE_FUNCTION constexpr int power_of_two_at_least(int n) {
   return p;
 }
 
+/// Words between two sets of `Count` states in shared memory: each set begins at 16 bytes.
+ROWTUNE_FUNCTION constexpr int words_of_states(int count) { return (count * exchange_words + 3) / 4 * 4; }
+/// Two sets of `Count` states, used in turn, so that one barrier a merge is enough.
+template <int Count, int Tag>
+ROWTUNE_DEVICE float* shared_states(int round) {
+  constexpr int words = words_of_states(Count);
+  return reinterpret_cast<float*>(shared_array<Words4, 2 * words / 4, Tag>()) + (round & 1) * words;
+}
+
+/// Words in shared memory, by the widest accesses that their number allows; `p` is aligned for these.
+template <int N>
+ROWTUNE_DEVICE void load_shared_words(const float* p, unsigned (&w)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i += N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1) {
+    if constexpr (N % 4 == 0) {
+      const Words4 four = shared_load(reinterpret_cast<const Words4*>(p + i));
+#pragma unroll
+      for (int j = 0; j < 4; ++j) w[i + j] = four.w[j];
+    } else if constexpr (N % 2 == 0) {
+      const Words2 two = shared_load(reinterpret_cast<const Words2*>(p + i));
+      w[i] = two.w[0];
+      w[i + 1] = two.w[1];
+    } else {
+      w[i] = bits_of(shared_load(p + i));
+    }
+  }
+}
+
+/// States that a lane merges by itself, before the lanes do: a shuffle takes as long as several additions.
+template <class State>
+ROWTUNE_FUNCTION constexpr int states_of_lane(int count) {
+  if (!State::merges_at_once) return 1;
+  if (count <= 8) return count;
+  return count % 8 == 0 && count <= 16 ? 8 : count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
+}
 /// Merges the first `Count` of the states that lie in shared memory; all lanes of the calling warp take part.
 template <class State, int Count>
 ROWTUNE_DEVICE State merge_shared(const float* words) {
-  constexpr int width = power_of_two_at_least(Count);
-  const int from = thread_index() % 32 % width;
+  constexpr int each = states_of_lane<State>(Count);
+  constexpr int width = power_of_two_at_least(Count / each);
+  const int from = thread_index() % 32 % width * each;
   State state = State::empty();
   if (from < Count) {
-    unsigned w[State::words];
+    unsigned w[each * State::words];
+    load_shared_words(words + from * State::words, w);
+    State states[each];
 #pragma unroll
-    for (int i = 0; i < State::words; ++i) w[i] = bits_of(shared_load(words + from * State::words + i));
-    state = State::of(w);
+    for (int i = 0; i < each; ++i) states[i] = State::of(w + i * State::words);
+#pragma unroll
+    for (int d = power_of_two_at_least(each) / 2; d > 0; d /= 2) {
+#pragma unroll
+      for (int i = 0; i < d; ++i)
+        if (i + d < each) states[i] = State::merge(states[i], states[i + d]);
+    }
+    state = states[0];
   }
   return state.template over_lanes<width>();
 }
@@ -48,14 +92,13 @@ struct BlockTeam {
   static constexpr int lanes = 32;
   static constexpr int size = K::block;
   static constexpr int warps = K::block / 32;
-  int round = 0;  ///< two buffers in turn, so that one barrier a merge is enough
+  int round = 0;  ///< merges so far
 
   ROWTUNE_DEVICE int rank() const { return thread_index(); }
   template <class State>
   ROWTUNE_DEVICE State across(State warp_state) {
     if constexpr (warps == 1) return warp_state;
-    float* const words =
-        shared_array<float, 2 * warps * exchange_words, tag_block_words>() + (round & 1) * warps * exchange_words;
+    float* const words = shared_states<warps, tag_block_words>(round);
     ++round;
     if (thread_index() % 32 == 0) {
 #pragma unroll
@@ -81,8 +124,7 @@ struct ClusterTeam {
   template <class State>
   ROWTUNE_DEVICE State across(State warp_state) {
     const State mine = block.across(warp_state);
-    float* const words = shared_array<float, 2 * K::split * exchange_words, tag_cluster_words>() +
-                         (round & 1) * K::split * exchange_words;
+    float* const words = shared_states<K::split, tag_cluster_words>(round);
     if (round == 0) cluster_wait();  // of the constructor's arrival
     ++round;
     if (thread_index() < K::split) {

@@ -6,7 +6,7 @@
 // each of the thread's vectors and edges, absent vectors neutral; `max()`: the largest of the thread's elements, NaN
 // ignored; and `write(f)`: f(values, place, n) turns the thread's n-th vector, or n-th edge (rows.cuh), into outputs,
 // which are stored. `values` is an array of K::vector floats, or, of an edge, of one; n is 0 where the row is read
-// again.
+// again. `tie(zero)`: the thread's part of the row is not there before `zero` is. Where `keeps_values`, what `each` makes of them is what later looks are given.
 
 #include "rowtune/rows.cuh"
 
@@ -140,6 +140,7 @@ struct Edges {
 template <class K, class Team, Fill F>
 struct PackedView {
   static constexpr int V = K::vector;
+  static constexpr bool keeps_values = false;
   using Row = RowData<K, F, int>;
   Row row;
   int rank;
@@ -155,6 +156,7 @@ struct PackedView {
     for (int n = 0; n < K::vectors; ++n) data[n] = row.template settle<V>(fetched.vectors[n], place(n));
     edges.settle(row, rank, fetched);
   }
+  ROWTUNE_DEVICE void tie(unsigned zero) { set_word(data[0].words, 0, word_of(data[0].words, 0) ^ zero); }
   ROWTUNE_DEVICE Place<int> place(int n) const { return row.geometry.vector(n * Team::size + rank); }
   ROWTUNE_DEVICE int count() const {
     return row.geometry.count(rank / Team::lanes * Team::lanes, Team::lanes, Team::size);
@@ -199,10 +201,11 @@ struct PackedView {
   }
 };
 
-/// As floats: `each` may replace the values it is given.
+/// As floats.
 template <class K, class Team, Fill F>
 struct FloatView {
   static constexpr int V = K::vector;
+  static constexpr bool keeps_values = true;
   using Row = RowData<K, F, int>;
   Row row;
   int rank;
@@ -217,6 +220,7 @@ struct FloatView {
     for (int n = 0; n < K::vectors; ++n) row.template settle<V>(fetched.vectors[n], place(n)).unpack(data[n]);
     edges.settle(row, rank, fetched);
   }
+  ROWTUNE_DEVICE void tie(unsigned zero) { data[0][0] = float_of(bits_of(data[0][0]) ^ zero); }
   ROWTUNE_DEVICE Place<int> place(int n) const { return row.geometry.vector(n * Team::size + rank); }
   ROWTUNE_DEVICE int count() const {
     return row.geometry.count(rank / Team::lanes * Team::lanes, Team::lanes, Team::size);
@@ -243,21 +247,12 @@ struct FloatView {
   }
 };
 
-/// Whether `each` may replace the values it is given, for later looks.
-template <class View>
-struct KeepsFloats {
-  static constexpr bool value = false;
-};
-template <class K, class Team, Fill F>
-struct KeepsFloats<FloatView<K, Team, F>> {
-  static constexpr bool value = true;
-};
-
 /// In the block's dynamic shared memory: 16 bytes a vector, each thread reads back only what it stored itself. Edges
 /// wait in registers.
 template <class K, class Team, Fill F>
 struct SharedView {
   static constexpr int V = K::vector;
+  static constexpr bool keeps_values = false;
   static_assert(V * K::Element::bytes == 16, "a vector is one 16-byte slot");
   using Row = RowData<K, F, int>;
   Row row;
@@ -333,6 +328,7 @@ struct SharedView {
 template <class K, class Team, Fill F>
 struct RereadView {
   static constexpr int V = K::vector;
+  static constexpr bool keeps_values = false;
   using Row = RowData<K, F, i64>;
   Row row;
   int rank;

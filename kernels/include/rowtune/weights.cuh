@@ -85,7 +85,7 @@ ROWTUNE_DEVICE Vec<T, V> read_elements(const char* p, i64 first, i64 cols) {
 #pragma unroll 1
   for (int j = 0; j < V; ++j) {  // each element moves the others down, so that none needs an index into registers
     unsigned bits = 0;
-    if (first + j >= 0 && first + j < cols) bits = word_of(load_vector<T, 1, keep>(p + j * T::bytes).words, 0);
+    if (first + j < cols) bits = word_of(load_vector<T, 1, keep>(p + j * T::bytes).words, 0);
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const unsigned behind = i + 1 < count ? word_of(v.words, i + 1) : bits;
@@ -198,6 +198,20 @@ struct Weights {
         if constexpr (K::weight) weight[0] = last_weight;
         if constexpr (K::bias) bias[0] = last_bias;
       }
+    }
+  }
+  /// Once the row's loads are issued. Weights in registers arrive with the row: ptxas would move their loads behind the
+  /// shuffles of the reduction, which is the latency that loading them early is to hide.
+  template <class View>
+  ROWTUNE_DEVICE void arrive_with(const RowArgs& a, View& view) const {
+    if constexpr (held && !in_shared) {
+      unsigned bits = 0;
+#pragma unroll
+      for (int n = 0; n < K::vectors; ++n) {
+        if constexpr (K::weight) bits ^= word_of(weight[n].words, 0);
+        if constexpr (K::bias) bits ^= word_of(bias[n].words, 0);
+      }
+      view.tie(bits & a.opaque);
     }
   }
   /// After the row is reduced.
