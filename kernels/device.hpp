@@ -121,6 +121,7 @@ std::vector<DeviceInfo> list_devices();
 std::unique_ptr<Device> open_device(const std::string& id, std::string* why = nullptr);
 
 /// Version of the measuring protocol: part of a measurement's identity; raise it when times stop being comparable.
-inline constexpr int measuring_protocol = 1;
+/// 2: the cache is flushed by writing, then reading.
+inline constexpr int measuring_protocol = 2;
 
 }  // namespace rowtune

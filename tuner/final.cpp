@@ -100,16 +100,14 @@ class Final {
   }
 
  private:
-  /// Declared a tie; or, where a limit came first, as fast by its own median: too few rounds to tell a config from the
-  /// leader say nothing for it.
+  /// As fast as the leader by the median of the pairs, and declared a tie, or not told from the leader when a limit came.
   bool may_win(const Finalist& finalist) const {
     const PairedComparison& c = finalist.against_leader;
-    return c.verdict == Verdict::tie || (c.verdict == Verdict::unsure && c.ratio <= 1 + settings_.margin);
+    return (c.verdict == Verdict::tie || c.verdict == Verdict::unsure) && c.ratio <= 1 + settings_.alike;
   }
-  /// The leader, and what its rounds leave possible.
   bool ties(const Finalist& finalist) const {
     const PairedComparison& c = finalist.against_leader;
-    return may_win(finalist) || (c.verdict == Verdict::unsure && c.low <= 1 + settings_.margin);
+    return c.verdict == Verdict::tie || (c.verdict == Verdict::unsure && c.low <= 1 + settings_.margin);
   }
 
   Measurer& measurer_;

@@ -15,11 +15,12 @@
 namespace rowtune {
 
 struct FinalSettings {
-  double margin = 0.005;     ///< configs this close are ties
+  double margin = 0.01;      ///< configs this close are ties: what times of one config move from one tune to the next
+  double alike = 0.0025;     ///< ties this close are as fast: of them the simplest wins
   double confidence = 0.95;  ///< of all comparisons of a final together (Bonferroni)
-  int finalists = 6;         ///< at most, by their medians
+  int finalists = 32;        ///< at most, by their medians
   int doubtful = 4;          ///< at most, whose interval reaches the best though their median does not: a noisy moment
-  double entry = 0.05;       ///< share of the best time within which a config enters; the base always does
+  double entry = 0.03;       ///< share of the best time within which a config enters; the base always does
   int min_allocations = 2, max_allocations = 4;  ///< the first is the one of the sweep
   int rounds = 11;                               ///< per allocation
   double max_seconds = 3;
@@ -46,7 +47,7 @@ struct Finalist {
 struct FinalResult {
   std::vector<Finalist> finalists;
   std::string winner;             ///< the simplest of those as fast as the fastest; the base when it is among them
-  std::vector<std::string> ties;  ///< besides the winner; where a limit came first, also what is merely not told apart
+  std::vector<std::string> ties;  ///< besides the winner: within the margin, or not shown to be beyond it
   bool settled = false;           ///< false: a limit came before every finalist was told apart or declared a tie
   bool worth_keeping = false;     ///< rounds enough for intervals of 95 %
   std::string method;             ///< a sentence for the database

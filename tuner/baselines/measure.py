@@ -6,7 +6,7 @@
 
 The method is rowtune's (kernels/cuda/cuda_bench.cpp): CUDA graphs of many launches, the median of replays; in the regime
 `cold` inputs, weights and outputs rotate through slots that together hold five times the L2, or, where a thousand slots
-hold less, another buffer is read before each replay. Outputs that a library allocates itself are kept until the graph is
+hold less, another buffer is written and read before each replay. Outputs that a library allocates itself are kept until the graph is
 complete, so no address comes again within a graph. What a library does not offer, or refuses, is said on standard error
 and left out. Each result is checked against fp32 PyTorch first.
 """
@@ -190,6 +190,7 @@ def time_one(run, op, dtype, rows, cols, regime, replays):
     samples = []
     for i in range(replays + 3):
         if flush:
+            scratch.fill_(1.0)  # reads alone leave a part of what was there
             scratch.sum()
         start.record()
         graph.replay()

@@ -41,6 +41,7 @@ TEST_F(FinalTest, TheBestFewEnterAndTheBaseFromFurtherAway) {
     all.push_back({config("a.b" + std::to_string(i + 1)), 10 + 0.05 * i, 10 + 0.05 * i, false});
   all.push_back({config("late.b1"), 10.6, 10.6, false});
   all.push_back({config("base.b1"), 14, 14, true});
+  settings_.finalists = 6;
   const auto entered = enter_final(all, settings_);
   ASSERT_EQ(entered.size(), 7u);
   EXPECT_EQ(entered.front().config.name(), "a.b1");
@@ -69,6 +70,16 @@ TEST_F(FinalTest, TiesGoToTheSimplestAndAreNamed) {
   EXPECT_EQ(result.ties, (std::vector<std::string>{"a.b256.s4", "a.b256.s1"}));
 }
 
+TEST_F(FinalTest, ATieThatIsALittleSlowerIsNamedAndDoesNotWin) {
+  add_noise(0.001);
+  device_.times = {{"a.b256.s1", 10.0}, {"a.b128.s1", 10.05}, {"a.b64.s1", 10.2}};
+  const auto result = hold({{config("a.b256.s1"), 10, 10, false},
+                            {config("a.b128.s1"), 10, 10, false},
+                            {config("a.b64.s1"), 10, 10, false}});
+  EXPECT_EQ(result.winner, "a.b256.s1");
+  EXPECT_EQ(result.ties, std::vector<std::string>{"a.b128.s1"});
+}
+
 TEST_F(FinalTest, TheBaseWinsATie) {
   device_.times = {{"a.b1", 10.0}, {"base.b512.s8", 10.02}};
   const auto result = hold({{config("a.b1"), 10, 10, false}, {config("base.b512.s8"), 10, 10, true}});
@@ -94,7 +105,7 @@ TEST_F(FinalTest, ASimplerConfigSlowerThanTheBaseDoesNotWin) {
 TEST_F(FinalTest, WhatTooFewRoundsCannotTellApartIsNoTie) {
   // Six rounds are too few for the confidence that five comparisons ask for: no verdict on any, not even on the base.
   settings_.rounds = 6, settings_.max_allocations = settings_.min_allocations = 1;
-  device_.times = {{"a.b512", 4.0}, {"a.b256", 4.01}, {"a.b128", 4.2}, {"a.b64", 4.3}, {"base.b32", 50.0}};
+  device_.times = {{"a.b512", 4.0}, {"a.b256", 4.005}, {"a.b128", 4.2}, {"a.b64", 4.3}, {"base.b32", 50.0}};
   std::vector<Contender> all{{config("base.b32"), 50, 50, true}};
   for (const char* name : {"a.b512", "a.b256", "a.b128", "a.b64"}) all.push_back({config(name), 4, 4, false});
   const auto result = hold(all);

@@ -77,7 +77,7 @@ ROWTUNE_DEVICE void check_guards(const TensorPlace& all, OracleResult* result) {
   });
 }
 
-/// Reads a buffer so that nothing else is left in the L2, and leaves its lines clean.
+/// Reads a buffer that was just written, so that its lines in the L2 are clean.
 ROWTUNE_DEVICE void flush_by_reading(const Words4* p, i64 count, unsigned* never) {
   unsigned sum = 0;
   for (i64 i = static_cast<i64>(block_index()) * 256 + thread_index(); i < count;
