@@ -47,12 +47,13 @@ ROWTUNE_DEVICE void lanes_kernel(const RowArgs& a) {
       weights.fetch(a, place, team);
       fetched.fetch(typename View::Row(mine, place), team.rank());
       weights.settle();
-      View view(mine, place, team, [] {}, fetched);
+      View view(mine, place, team, fetched);
       write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
       if constexpr (K::loop) block_barrier();  // before the next round stores the weights again
     } else {
       Weights<K, Team> weights;
-      View view(mine, place, team, [&] { weights.prepare(a, place, team); });
+      weights.prepare(a, place, team);
+      View view(mine, place, team);
       weights.arrive_with(a, view);
       write_row<Op>(mine, row, view, team, Op::reduce(mine, view, team), weights);
     }
@@ -69,7 +70,8 @@ ROWTUNE_DEVICE void block_kernel(const RowArgs& a) {
   NextRow<K, Team, Op::fill> next;
   next.ask(a, block_index(), team);
   for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
-    ViewOf<K, Team, Op::fill> view(a, row, team, [&] { weights.prepare(a, row, team); }, next);
+    weights.prepare(a, row, team);
+    ViewOf<K, Team, Op::fill> view(a, row, team, next);
     weights.arrive_with(a, view);
     next.ask(a, row + grid_blocks(), team);
     write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
@@ -84,7 +86,8 @@ ROWTUNE_DEVICE void cluster_kernel(const RowArgs& a) {
   Team team;
   Weights<K, Team> weights;
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
-    ViewOf<K, Team, Op::fill> view(a, row, team, [&] { weights.prepare(a, row, team); });
+    weights.prepare(a, row, team);
+    ViewOf<K, Team, Op::fill> view(a, row, team);
     weights.arrive_with(a, view);
     write_row<Op>(a, row, view, team, Op::reduce(a, view, team), weights);
     if constexpr (!K::loop) break;
@@ -100,7 +103,8 @@ ROWTUNE_DEVICE void split_kernel(const RowArgs& a) {
   Weights<K, Team> weights;
   for (i64 row = block_index() / K::split; row < a.rows; row += grid_blocks() / K::split) {
     team.begin(row);
-    ViewOf<K, Team, Op::fill> view(a, row, team, [&] { weights.prepare(a, row, team); });
+    weights.prepare(a, row, team);
+    ViewOf<K, Team, Op::fill> view(a, row, team);
     weights.arrive_with(a, view);
     const auto known = Op::reduce(a, view, team);
     const bool last = !K::loop || row + grid_blocks() / K::split >= a.rows;
@@ -129,7 +133,7 @@ ROWTUNE_DEVICE void two_launches_first(const RowArgs& a) {
   const i64 row = block_index() / K::split;
   if (row >= a.rows) return;
   Team team;
-  RereadView<K, Team, Op::fill> view(a, row, team, [] {});
+  RereadView<K, Team, Op::fill> view(a, row, team);
   const State mine = team.block.across(Op::partial(a, view, team));
   if (thread_index() < State::words)
     global_store<keep>(
@@ -154,8 +158,9 @@ ROWTUNE_DEVICE void two_launches_second(const RowArgs& a) {
     whole = State::merge(whole, State::of(w));
   }
   const auto known = Op::known_of(a, whole.template over_lanes<32>());
+  RereadView<K, Team, Op::fill> view(a, row, team);
   Weights<K, Team> weights;
-  RereadView<K, Team, Op::fill> view(a, row, team, [&] { weights.prepare(a, row, team); });
+  weights.prepare(a, row, team);
   write_row<Op>(a, row, view, team, known, weights);
 }
 
@@ -164,7 +169,7 @@ template <class K>
 ROWTUNE_DEVICE void unfused_add(const RowArgs& a) {
   BlockTeam<K> team;
   for (i64 row = block_index(); row < a.rows; row += grid_blocks()) {
-    RereadView<K, BlockTeam<K>, fill_zero> view(a, row, team, [] {});
+    RereadView<K, BlockTeam<K>, fill_zero> view(a, row, team);
     view.each([](const auto&, const auto&) {});  // the first look at a row stores it
   }
 }

@@ -2,8 +2,7 @@
 // Views: where a thread's part of a row is kept between the reduction and the output. In registers (packed in its
 // dtype, or as floats), in shared memory, or nowhere: read again from the L2.
 //
-// A view is made with `meanwhile()`, which is called once the loads of a row in registers are issued, and before they
-// are waited for. Every view offers `count()`: the elements that this thread's lanes hold together; `each(f)`: f(values, place) for
+// Every view offers `count()`: the elements that this thread's lanes hold together; `each(f)`: f(values, place) for
 // each of the thread's vectors and edges, absent vectors neutral; `max()`: the largest of the thread's elements, NaN
 // ignored; and `write(f)`: f(values, place, n) turns the thread's n-th vector, or n-th edge (rows.cuh), into outputs,
 // which are stored. `values` is an array of K::vector floats, or, of an edge, of one; n is 0 where the row is read
@@ -149,11 +148,10 @@ struct PackedView {
   Vec<typename K::Element, V> data[K::vectors];
   Edges<K, Team, F> edges;
 
-  template <class Meanwhile, class Asked = NextRow<K, Team, F, false>>
-  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team, Meanwhile meanwhile, const Asked& asked = {})
+  template <class Asked = NextRow<K, Team, F, false>>
+  ROWTUNE_DEVICE PackedView(const RowArgs& a, i64 r, const Team& team, const Asked& asked = {})
       : row(a, r), rank(team.rank()), opaque(a.opaque) {
     const auto fetched = fetched_row(row, rank, asked);
-    meanwhile();
 #pragma unroll
     for (int n = 0; n < K::vectors; ++n) data[n] = row.template settle<V>(fetched.vectors[n], place(n));
     edges.settle(row, rank, fetched);
@@ -214,11 +212,10 @@ struct FloatView {
   float data[K::vectors][V];
   Edges<K, Team, F> edges;
 
-  template <class Meanwhile, class Asked = NextRow<K, Team, F, false>>
-  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team, Meanwhile meanwhile, const Asked& asked = {})
+  template <class Asked = NextRow<K, Team, F, false>>
+  ROWTUNE_DEVICE FloatView(const RowArgs& a, i64 r, const Team& team, const Asked& asked = {})
       : row(a, r), rank(team.rank()) {
     const auto fetched = fetched_row(row, rank, asked);
-    meanwhile();
 #pragma unroll
     for (int n = 0; n < K::vectors; ++n) row.template settle<V>(fetched.vectors[n], place(n)).unpack(data[n]);
     edges.settle(row, rank, fetched);
@@ -263,11 +260,8 @@ struct SharedView {
   Words4* slots;
   Edges<K, Team, F> edges;
 
-  template <class Meanwhile>
-  ROWTUNE_DEVICE SharedView(const RowArgs& a, i64 r, const Team& team, Meanwhile meanwhile,
-                            const NextRow<K, Team, F>& = {})
+  ROWTUNE_DEVICE SharedView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& = {})
       : row(a, r), rank(team.rank()), slots(shared_dynamic() + thread_index()) {
-    meanwhile();
     constexpr int batch = K::vectors < 8 ? K::vectors : 8;  // loads in flight that pass through registers
     FetchedRow<K, Team, F> ends;
     ends.fetch_edges(row, rank);
@@ -339,12 +333,8 @@ struct RereadView {
   Row row;
   int rank;
 
-  template <class Meanwhile>
-  ROWTUNE_DEVICE RereadView(const RowArgs& a, i64 r, const Team& team, Meanwhile meanwhile,
-                            const NextRow<K, Team, F>& = {})
-      : row(a, r), rank(team.rank()) {
-    meanwhile();
-  }
+  ROWTUNE_DEVICE RereadView(const RowArgs& a, i64 r, const Team& team, const NextRow<K, Team, F>& = {})
+      : row(a, r), rank(team.rank()) {}
 
   template <bool Again, class Visit>
   ROWTUNE_DEVICE void walk(Visit visit) {

@@ -172,7 +172,7 @@ struct Weights {
   EdgeWeights<K, Team> edges;
   int lead = -1;  ///< of the rows that they are for
 
-  /// Between the loads of a row and the first use of what they bring.
+  /// Before a row is looked at.
   ROWTUNE_DEVICE void prepare(const RowArgs& a, i64 row, const Team& team) {
     if constexpr (any) {
       const Geometry<K, int> geometry = geometry_of<K>(a, row);
@@ -200,7 +200,7 @@ struct Weights {
       }
     }
   }
-  /// Before the first use of the row. Weights in registers arrive with it: ptxas would move their loads behind the
+  /// Once the row's loads are issued. Weights in registers arrive with the row: ptxas would move their loads behind the
   /// shuffles of the reduction, which is the latency that loading them early is to hide.
   template <class View>
   ROWTUNE_DEVICE void arrive_with(const RowArgs& a, View& view) const {
