@@ -379,12 +379,27 @@ std::vector<db::Measurement> Tuner::recorded(const Item& item) const {
   return all;
 }
 
+/// On all cores: measured by an earlier run, on another machine perhaps, they need not be in the cache here, and the
+/// worker would compile one after the other. False: stopped.
+bool Tuner::compile_finalists(Item& item, const std::vector<Contender>& finalists) {
+  const auto& configs = item.sweep.planned().configs;
+  std::vector<std::size_t> indices;
+  for (const Contender& finalist : finalists) {
+    const auto at = std::find_if(configs.begin(), configs.end(),
+                                 [&](const Config& config) { return config.name() == finalist.config.name(); });
+    if (at != configs.end()) indices.push_back(static_cast<std::size_t>(at - configs.begin()));
+  }
+  for (std::size_t i : indices) compile(item, i);
+  return std::all_of(indices.begin(), indices.end(), [&](std::size_t i) { return wait_for(item, i); });
+}
+
 void Tuner::hold_and_record_final(Item& item, double seconds) {
   const auto finalists = enter_final(item.sweep.contenders(), settings_.final);
   if (finalists.size() < 2) return;
   FinalSettings settings = settings_.final;
   settings.max_seconds = seconds;
   observer_.final_begins(status(item), finalists.size());
+  if (!compile_finalists(item, finalists)) return;
   try {
     const FinalResult result = hold_final(measurer_, item.sweep.workload(), finalists, settings, stop_, now_);
     if (!result.worth_keeping) return;

@@ -80,6 +80,7 @@ class Tuner {
   void explore(Item& item, double deadline);
   void measure_one(Item& item, std::size_t config, const SamplingLimits& limits);
   void finish(Item& item, double seconds);
+  bool compile_finalists(Item& item, const std::vector<Contender>& finalists);
   void hold_and_record_final(Item& item, double seconds);
   void record_final(Item& item, const FinalResult& result);
   void measure_energy(Item& item);

@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "db/database.hpp"
+#include "kernels/errors.hpp"
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
+#include "tuner/compile_ahead.hpp"
 #include "tuner/interrupt.hpp"
 #include "tuner/pool.hpp"
 #include "tuner/verdict.hpp"
+#include "tuner/worker_device.hpp"
 #include "tuner/worker_measurer.hpp"
 
 namespace rowtune {
@@ -65,6 +68,7 @@ db::BestQuery query_from(const CommandLine& line, const DeviceInfo& device) {
 struct Trial {
   db::BestRow winner;
   std::vector<std::string> configs;  ///< the winner first
+  std::vector<CompileAhead::Ticket> tickets;
   std::vector<std::vector<double>> samples;
   std::string failed;  ///< why there are none
 };
@@ -82,7 +86,7 @@ std::vector<Trial> trials_of(const CommandLine& line, const WorkerMeasurer& work
         std::find(dtypes.begin(), dtypes.end(), workload.dtype) == dtypes.end())
       continue;
     if (row.rank == 1) {
-      trials.push_back({row, {row.config}, {}, {}});
+      trials.push_back({row, {row.config}, {}, {}, {}});
       if (!row.base_config.empty() && row.base_config != row.config) trials.back().configs.push_back(row.base_config);
     } else if (row.rank == 2 && !trials.empty()) {
       auto& configs = trials.back().configs;
@@ -163,10 +167,21 @@ int verify_command(const Arguments& arguments) {
                  column("against_runner_up", "against runner-up"),
                  column("verdict"),
                  column("message", "", Style::text, true)};
+  WorkerDevice device(worker);
+  CompileAhead compiler(device);
+  for (Trial& trial : trials) {
+    try {
+      for (const std::string& config : trial.configs)
+        trial.tickets.push_back(compiler.add(trial.winner.workload(), split_config_name(config)));
+    } catch (const UsageError&) {
+      // a config that this version does not know: told when it is loaded
+    }
+  }
   const InterruptGuard interrupt;
+  const auto compiled = [&](CompileAhead::Ticket ticket) { return compiler.wait(ticket, interrupt.requested()); };
   std::size_t regressions = 0, done = 0;
   for (Trial& trial : trials) {
-    if (interrupt.requested()) break;
+    if (interrupt.requested() || !std::all_of(trial.tickets.begin(), trial.tickets.end(), compiled)) break;
     hold(trial, worker);
     ++done;
     const db::BestRow& w = trial.winner;

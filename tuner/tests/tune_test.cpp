@@ -90,6 +90,16 @@ TEST_F(Tune, CompilesBeforeItMeasures) {
   for (const std::string& line : device_.loaded) EXPECT_TRUE(device_.compiled.contains(line)) << line;
 }
 
+TEST_F(Tune, CompilesTheFinalistsOfAnEarlierRun) {
+  settings_.finals = false;
+  tune({softmax_});
+  device_.compiled.clear();  // another machine, whose cache is empty
+  settings_.finals = true;
+  EXPECT_EQ(tune({softmax_}).measured, 0u);
+  EXPECT_GE(device_.loaded.size(), 2u);
+  for (const std::string& line : device_.loaded) EXPECT_TRUE(device_.compiled.contains(line)) << line;
+}
+
 TEST_F(Tune, ResumingMeasuresNothingTwice) {
   tune({softmax_});
   const auto before = database_->measurements(key_of(device_, softmax_));
