@@ -190,7 +190,7 @@ def time_one(run, op, dtype, rows, cols, regime, replays):
     samples = []
     for i in range(replays + 3):
         if flush:
-            scratch.fill_(1.0)  # reads alone leave a part of what was there
+            scratch.fill_(1.0)
             scratch.sum()
         start.record()
         graph.replay()
