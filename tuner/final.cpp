@@ -100,7 +100,8 @@ class Final {
   }
 
  private:
-  /// As fast as the leader by the median of the pairs, and declared a tie, or not told from the leader when a limit came.
+  /// As fast as the leader by the median of the pairs, and declared a tie, or not told from the leader when a limit
+  /// came.
   bool may_win(const Finalist& finalist) const {
     const PairedComparison& c = finalist.against_leader;
     return (c.verdict == Verdict::tie || c.verdict == Verdict::unsure) && c.ratio <= 1 + settings_.alike;

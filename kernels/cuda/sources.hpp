@@ -19,7 +19,11 @@ const std::vector<Source>& embedded_sources();
 /// 64-bit FNV-1a, as 16 hexadecimal digits.
 std::string fingerprint_of(std::string_view text);
 
-/// Of every header that kernels of this operation are made of, and of the flags they are compiled with.
+/// C++ without its comments, indentation and empty lines.
+std::string without_comments(std::string_view code);
+
+/// Of every header that kernels of this operation are made of, but for comments, and of the flags they are compiled
+/// with.
 std::string kernel_fingerprint(Operation op);
 
 /// Flags of the kernels: language level, no contraction (an fma where the code says so, nowhere else).

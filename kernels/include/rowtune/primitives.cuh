@@ -180,8 +180,8 @@ ROWTUNE_DEVICE float larger(float a, float b) { return fmaxf(a, b); }  ///< igno
 ROWTUNE_DEVICE float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 ROWTUNE_DEVICE float reciprocal(float x) { return __frcp_rn(x); }
 ROWTUNE_DEVICE float quotient(float a, float b) { return __fdiv_rn(a, b); }
-/// a / n for a count n from 1 to 2^31: within 2 ulp, and rounded once where n is a power of two. A division has a branch
-/// for what does not occur here, and waits for a.
+/// a / n for a count n from 1 to 2^31: within 2 ulp, and rounded once where n is a power of two. A division has a
+/// branch for what does not occur here, and waits for a.
 ROWTUNE_DEVICE float over_count(float a, float n) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(n));

@@ -6,7 +6,8 @@
 // each of the thread's vectors and edges, absent vectors neutral; `max()`: the largest of the thread's elements, NaN
 // ignored; and `write(f)`: f(values, place, n) turns the thread's n-th vector, or n-th edge (rows.cuh), into outputs,
 // which are stored. `values` is an array of K::vector floats, or, of an edge, of one; n is 0 where the row is read
-// again. `tie(zero)`: the thread's part of the row is not there before `zero` is. Where `keeps_values`, what `each` makes of them is what later looks are given.
+// again. `tie(zero)`: the thread's part of the row is not there before `zero` is. Where `keeps_values`, what `each`
+// makes of them is what later looks are given.
 
 #include "rowtune/rows.cuh"
 
