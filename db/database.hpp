@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,9 @@ class Database {
   std::vector<BestRow> leaderboard(const BestQuery& query) const;
   std::vector<Failure> failures(const BestQuery& query = {}) const;
   std::vector<Coverage> coverage(const BestQuery& query = {}) const;
+  /// Workloads that nobody set out to sweep: single configs of them were measured, and no run gave the size of their
+  /// space to `begin_sweep`.
+  std::set<DeviceWorkload> unswept(const BestQuery& query = {}) const;
 
   /// Joins another rowtune file into this one, in one commit. What is here already stays; doing it twice changes
   /// nothing the second time. Throws EnvironmentError when the other file is refused.

@@ -189,6 +189,13 @@ struct Coverage {
   std::string device_model, device_limits;
 };
 
+/// A workload of a device.
+struct DeviceWorkload {
+  std::string device_model, device_limits;
+  Workload workload;
+  auto operator<=>(const DeviceWorkload&) const = default;
+};
+
 /// What a merge brought in; what was there already is not touched.
 struct MergeCounts {
   std::int64_t measurements = 0, measurements_present = 0;

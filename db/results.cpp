@@ -354,4 +354,25 @@ std::vector<Coverage> Database::coverage(const BestQuery& query) const {
   });
 }
 
+std::set<DeviceWorkload> Database::unswept(const BestQuery& query) const {
+  return guarded(impl_->path, "reading which workloads were swept", [&] {
+    SQLite::Statement statement(
+        impl_->db,
+        fmt::format("SELECT w.op, w.dtype, w.rows, w.cols, w.regime, w.ld, w.off, w.options, v.model, v.limits "
+                    "FROM current_sweep s JOIN workload w ON w.id = s.workload_id JOIN device v ON v.id = s.device_id "
+                    "WHERE s.space_size IS NULL AND {}",
+                    workload_filter));
+    bind_query(statement, query);
+    std::set<DeviceWorkload> found;
+    while (statement.executeStep()) {
+      RowReader r(statement);
+      DeviceWorkload each;
+      each.workload = read_workload(r);
+      each.device_model = r.text(), each.device_limits = r.text();
+      found.insert(std::move(each));
+    }
+    return found;
+  });
+}
+
 }  // namespace rowtune::db

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -78,11 +79,24 @@ void give_up_kernels(const MeasuredTable& table, std::vector<DispatchKernel>& ke
   }
 }
 
+DispatchTables tables_of(const std::vector<MeasuredTable>& measured, const DispatchSettings& settings) {
+  DispatchTables all;
+  all.tables.resize(measured.size());
+  for_each_index(measured.size(), [&](std::size_t i) { all.tables[i] = build_table(measured[i], settings); });
+  return all;
+}
+
 }  // namespace
 
 std::optional<double> MeasuredWorkload::time_of(const std::string& config) const {
   const auto at = configs.find(config);
   return at == configs.end() ? std::nullopt : at->second.time_us;
+}
+
+std::optional<double> slowdown_at(const MeasuredWorkload& w, const std::string& config) {
+  if (w.failed.contains(config)) return std::numeric_limits<double>::infinity();
+  const auto time = w.time_of(config);
+  return time ? std::optional(std::max(0.0, *time / w.best_us() - 1)) : std::nullopt;
 }
 
 std::optional<DispatchKernel> kernel_of(const MeasuredTable& table, const std::string& config, const Shape& shape) {
@@ -94,14 +108,15 @@ std::optional<DispatchKernel> kernel_of(const MeasuredTable& table, const std::s
   return DispatchKernel{config, k.vectors, k.ragged};
 }
 
-std::vector<MeasuredTable> measured_tables(const std::vector<db::BestRow>& leaderboard) {
+std::vector<MeasuredTable> measured_tables(const std::vector<db::BestRow>& leaderboard,
+                                           const std::set<db::DeviceWorkload>& unswept) {
   struct Group {
     MeasuredTable table;
     std::map<Shape, MeasuredWorkload> by_shape;
   };
   std::map<decltype(order_of({})), Group> groups;
   for (const auto& row : leaderboard) {
-    if (row.op == to_string(Operation::copy) || !row.time_us || !row.eligible) continue;
+    if (row.op == to_string(Operation::copy) || !row.eligible) continue;
     MeasuredTable table;
     const auto workload = row.workload();
     auto& head = table.head;
@@ -113,20 +128,32 @@ std::vector<MeasuredTable> measured_tables(const std::vector<db::BestRow>& leade
     auto& w = group.by_shape[workload.shape];
     w.shape = workload.shape;
     w.alignment = alignment_of(workload.shape, workload.dtype);
-    if (row.rank == 1) w.best = row.config;
     w.base = row.base_config;
+    if (!row.time_us) {
+      w.failed.insert(row.config);
+      continue;
+    }
+    if (row.rank == 1) w.best = row.config;
     w.configs.emplace(row.config, row);
+    w.swept = !unswept.contains({row.device_model, row.device_limits, workload});
   }
   std::vector<MeasuredTable> all;
   for (auto& [key, group] : groups) {
     std::map<std::tuple<std::int64_t, std::int64_t, int>, MeasuredWorkload> places;
+    // Where nobody gave the size of a space, as in a file that was put together by other means, all are as good.
+    const bool any_swept = std::any_of(group.by_shape.begin(), group.by_shape.end(),
+                                       [](const auto& each) { return each.second.swept && !each.second.best.empty(); });
     for (auto& [shape, w] : group.by_shape) {
       if (w.best.empty()) continue;
+      if (!any_swept) w.swept = true;
+      if (!w.swept && w.configs.size() < least_of_unswept) continue;
       // The base goes first where the winner is slower by its own median.
       if (const auto base = w.time_of(w.base); base && *base < w.best_us()) w.best = w.base;
-      const auto from_contiguous = [](const Shape& s) { return std::tuple(s.ld - s.cols, s.off); };
+      const auto order = [](const MeasuredWorkload& m) {
+        return std::tuple(!m.swept, m.shape.ld - m.shape.cols, m.shape.off);
+      };
       const auto [at, added] = places.try_emplace({shape.cols, shape.rows, w.alignment}, w);
-      if (!added && from_contiguous(shape) < from_contiguous(at->second.shape)) at->second = w;
+      if (!added && order(w) < order(at->second)) at->second = w;
     }
     for (auto& [place, w] : places) group.table.workloads.push_back(std::move(w));
     if (!group.table.workloads.empty()) all.push_back(std::move(group.table));
@@ -134,10 +161,17 @@ std::vector<MeasuredTable> measured_tables(const std::vector<db::BestRow>& leade
   return all;
 }
 
+MeasuredTable only_swept(const MeasuredTable& measured) {
+  MeasuredTable tuned = measured;
+  std::erase_if(tuned.workloads, [](const MeasuredWorkload& w) { return !w.swept; });
+  return tuned;
+}
+
 DispatchTable build_table(const MeasuredTable& measured, const DispatchSettings& settings) {
   DispatchTable table = measured.head;
+  const MeasuredTable tuned = only_swept(measured);
   std::vector<std::vector<KernelChoice>> candidates;
-  for (const auto& w : measured.workloads) candidates.push_back(choices_for(measured, w, settings.max_regret));
+  for (const auto& w : tuned.workloads) candidates.push_back(choices_for(tuned, w, settings.max_regret));
   const auto picks = fewest_kernels(candidates);
 
   std::set<DispatchKernel> distinct;
@@ -148,16 +182,16 @@ DispatchTable build_table(const MeasuredTable& measured, const DispatchSettings&
   std::vector<std::string> configs;
   for (std::size_t i = 0; i < picks.size(); ++i) {
     if (candidates[i].empty()) {
-      chosen.push_back(-1), configs.push_back(measured.workloads[i].base);
+      chosen.push_back(-1), configs.push_back(tuned.workloads[i].base);
       continue;
     }
     const auto& choice = candidates[i][picks[i]];
     const auto at = std::lower_bound(table.kernels.begin(), table.kernels.end(), choice.kernel);
     chosen.push_back(static_cast<int>(at - table.kernels.begin())), configs.push_back(choice.config);
   }
-  give_up_kernels(measured, table.kernels, chosen, configs, settings.max_kernels);
+  give_up_kernels(tuned, table.kernels, chosen, configs, settings.max_kernels);
   for (std::size_t i = 0; i < picks.size(); ++i) {
-    const auto& w = measured.workloads[i];
+    const auto& w = tuned.workloads[i];
     const std::string& config = chosen[i] < 0 ? w.base : configs[i];
     if (w.time_of(config)) table.entries.push_back(entry_of(w, config, chosen[i]));
   }
@@ -166,18 +200,14 @@ DispatchTable build_table(const MeasuredTable& measured, const DispatchSettings&
 }
 
 DispatchTables dispatch_tables(const std::vector<db::BestRow>& leaderboard, const DispatchSettings& settings) {
-  DispatchTables all;
-  const auto measured = measured_tables(leaderboard);
-  all.tables.resize(measured.size());
-  for_each_index(measured.size(), [&](std::size_t i) { all.tables[i] = build_table(measured[i], settings); });
-  return all;
+  return tables_of(measured_tables(leaderboard), settings);
 }
 
 DispatchTables dispatch_tables(const db::Database& database, Regime regime, const db::BestQuery& only,
                                const DispatchSettings& settings) {
   auto query = only;
   query.regime = regime;
-  return dispatch_tables(database.leaderboard(query), settings);
+  return tables_of(measured_tables(database.leaderboard(query), database.unswept(query)), settings);
 }
 
 }  // namespace rowtune

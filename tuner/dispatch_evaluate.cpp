@@ -69,11 +69,17 @@ Trial without(const MeasuredTable& measured, std::size_t left_out, const Dispatc
 }  // namespace
 
 std::vector<Trial> leave_one_out(const std::vector<db::BestRow>& leaderboard, const DispatchSettings& settings) {
-  const auto tables = measured_tables(leaderboard);
+  return leave_one_out(measured_tables(leaderboard), settings);
+}
+
+std::vector<Trial> leave_one_out(const std::vector<MeasuredTable>& tables, const DispatchSettings& settings) {
   std::vector<std::pair<const MeasuredTable*, std::size_t>> left_out;
-  for (const auto& measured : tables)
-    for (std::size_t i = 0; i < measured.workloads.size() && measured.workloads.size() > 1; ++i)
-      left_out.emplace_back(&measured, i);
+  for (const auto& measured : tables) {
+    const auto& all = measured.workloads;
+    if (std::count_if(all.begin(), all.end(), [](const auto& w) { return w.swept; }) < 2) continue;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].swept) left_out.emplace_back(&measured, i);
+  }
   std::vector<Trial> trials(left_out.size());
   for_each_index(trials.size(),
                  [&](std::size_t i) { trials[i] = without(*left_out[i].first, left_out[i].second, settings); });

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/dispatch_measured.hpp"
 #include "tuner/dispatch_table.hpp"
 
 namespace rowtune {
@@ -34,7 +35,8 @@ EvaluationSummary summarise(const std::vector<Trial>& trials);
 bool is_beyond(const DispatchTable& table, const Shape& shape);
 
 /// Leave one out: each tuned shape is asked of the table built without it; the answer is judged by the recorded times
-/// of that shape.
+/// of that shape. Places off the grid stay, and are not asked about.
+std::vector<Trial> leave_one_out(const std::vector<MeasuredTable>& tables, const DispatchSettings& settings);
 std::vector<Trial> leave_one_out(const std::vector<db::BestRow>& leaderboard, const DispatchSettings& settings);
 
 /// Shapes off the grid of a table: between tuned columns and rows, beyond them, and with odd numbers of columns.

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,21 @@
 
 namespace rowtune {
 
-/// A tuned workload: its eligible configs and their times.
+/// A workload: its eligible configs and their times.
 struct MeasuredWorkload {
   Shape shape;
   int alignment = 16;
   std::map<std::string, db::BestRow> configs;  ///< that were right and may be chosen, by name
-  std::string best, base;                      ///< `base` is empty when it was not measured
+  std::set<std::string> failed;
+  std::string best, base;  ///< `base` is empty when it was not measured
+  bool swept = true;       ///< false: a place off the grid, of which single configs were measured (dispatch_refine.hpp)
 
   double best_us() const { return configs.at(best).time_us.value(); }
   std::optional<double> time_of(const std::string& config) const;
 };
+
+/// A config's time / the best time - 1 where it was measured; infinite where it failed.
+std::optional<double> slowdown_at(const MeasuredWorkload& workload, const std::string& config);
 
 /// What becomes one table.
 struct MeasuredTable {
@@ -28,9 +34,18 @@ struct MeasuredTable {
   std::vector<MeasuredWorkload> workloads;  ///< sorted by cols, rows, alignment
 };
 
-std::vector<MeasuredTable> measured_tables(const std::vector<db::BestRow>& leaderboard);
+/// Configs that a workload which nobody swept needs to have before it counts: fewer say little of what is best there,
+/// and one alone would be.
+constexpr std::size_t least_of_unswept = 3;
 
-/// The kernels, entries and regions for these workloads.
+/// Of the workloads that are `unswept`, those of which enough is known are added to the table of the others.
+std::vector<MeasuredTable> measured_tables(const std::vector<db::BestRow>& leaderboard,
+                                           const std::set<db::DeviceWorkload>& unswept = {});
+
+MeasuredTable only_swept(const MeasuredTable& measured);
+
+/// The kernels, entries and regions for these workloads. Those that are not swept add to what is known between the
+/// others, and nothing else: no entry, no kernel that has to be there.
 DispatchTable build_table(const MeasuredTable& measured, const DispatchSettings& settings);
 
 /// A kernel that a config needs for a shape; none where no table may hold it.

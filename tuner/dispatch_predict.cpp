@@ -8,6 +8,7 @@ namespace {
 
 constexpr double cols_weight = 1.5, rows_weight = 1, ragged_weight = 1;
 const double expected = std::log1p(0.3);  ///< the slowdown of a config that no similar shape has measured
+const double of_failure = std::log(10);   ///< that of one that failed on a shape: it may fail on similar ones
 /// How much that expectation, and that a slowdown depends on neither cols nor rows, count beside the measurements: as a
 /// share of what all tuned shapes count together, so that few and far measurements say little.
 constexpr double of_expectation = 0.1, of_flatness = 0.3;
@@ -28,6 +29,10 @@ double height_of(double (&sums)[3][3], double (&right)[3]) {
 
 }  // namespace
 
+double nearness(double cols_away, double rows_away, bool same_class) {
+  return std::exp(-cols_weight * std::abs(cols_away) - rows_weight * std::abs(rows_away) - ragged_weight * !same_class);
+}
+
 bool is_ragged(const MeasuredWorkload& w, Dtype dtype) {
   return w.alignment < 16 || w.shape.cols * size_of(dtype) % 16 != 0;
 }
@@ -38,8 +43,10 @@ Predictor::Predictor(const MeasuredTable& measured, const std::vector<std::strin
     for (std::size_t i = 0; i < configs.size(); ++i)
       if (const auto time = w.time_of(configs[i]))
         slowdowns_[i].push_back({tuned_.size(), std::max(0.0, std::log(*time / w.best_us())) - expected});
+      else if (w.failed.contains(configs[i]))
+        slowdowns_[i].push_back({tuned_.size(), of_failure - expected});
     tuned_.push_back({log_of(static_cast<double>(w.shape.rows)), log_of(static_cast<double>(w.shape.cols)),
-                      is_ragged(w, measured.head.dtype)});
+                      is_ragged(w, measured.head.dtype), w.swept});
   }
 }
 
@@ -48,12 +55,11 @@ Predictor::Place Predictor::place(double rows, double cols, bool ragged) const {
   place.terms.reserve(tuned_.size());
   for (const auto& t : tuned_) {
     const double cols_away = t.log_cols - place.log_cols, rows_away = t.log_rows - place.log_rows;
-    const double near = std::exp(-cols_weight * std::abs(cols_away) - rows_weight * std::abs(rows_away) -
-                                 ragged_weight * (t.ragged != ragged));
+    const double near = nearness(cols_away, rows_away, t.ragged == ragged);
     place.terms.push_back({near, near * cols_away, near * rows_away, near * cols_away * cols_away,
                            near * cols_away * rows_away, near * rows_away * rows_away});
     place.total += near;
-    place.most = std::max(place.most, near);
+    if (t.swept) place.most = std::max(place.most, near);
   }
   return place;
 }

@@ -12,6 +12,10 @@ namespace rowtune {
 /// Rows that start at other than 16-byte boundaries, or end there.
 bool is_ragged(const MeasuredWorkload& workload, Dtype dtype);
 
+/// How much what was measured at one place tells of another: exp(-distance), by the doublings of cols and rows between
+/// them.
+double nearness(double cols_away, double rows_away, bool same_class);
+
 /// A config's time relative to the best is fitted as a plane over (log cols, log rows) to what was measured, locally:
 /// each tuned shape counts exp(-distance) of the asked one, where the distance is 1.5 for each doubling of the columns,
 /// 1 for each doubling of the rows, and 1 where one of the two has ragged rows and the other has not. Columns weigh
@@ -26,7 +30,8 @@ class Predictor {
   struct Terms {
     double weight, cols, rows, cols_cols, cols_rows, rows_rows;
   };
-  /// A shape that is asked about: the terms of each tuned one, and the sum and the largest of their weights.
+  /// A shape that is asked about: the terms of each one that was measured, the sum of their weights, and the largest of
+  /// those that were swept.
   struct Place {
     double log_rows, log_cols;
     std::vector<Terms> terms;
@@ -40,7 +45,7 @@ class Predictor {
  private:
   struct Tuned {
     double log_rows, log_cols;  ///< base 2
-    bool ragged;
+    bool ragged, swept;
   };
   struct Slowdown {
     std::size_t tuned;  ///< where it was measured

@@ -1,9 +1,10 @@
 // Which kernel for shapes that were not tuned.
 //
-// The plane of (cols, rows) is cut at the tuned shapes and between them, and decided once for each piece, so that a
-// look-up is a search in a sorted list. What each config would cost in the middle of a piece is predicted
-// (dispatch_predict.hpp); the base and the kernels that tuned shapes need are there in any case; of the others, those
-// are added that save most over all pieces, where a piece counts the more the nearer it is to a tuned shape.
+// The plane of (cols, rows) is decided once for each piece (dispatch_plane.hpp), so that a look-up is a search in a
+// sorted list. What each config would cost in the middle of a piece is predicted (dispatch_predict.hpp) where it was
+// not measured in the piece itself; the base and the kernels that tuned shapes need are there in any case; of the
+// others, those are added that save most over all pieces, where a piece counts the more the nearer it is to a tuned
+// shape.
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +20,7 @@
 #include "kernels/cuda/plan.hpp"
 #include "kernels/space.hpp"
 #include "tuner/dispatch_measured.hpp"
+#include "tuner/dispatch_plane.hpp"
 #include "tuner/dispatch_predict.hpp"
 
 namespace rowtune {
@@ -31,38 +33,8 @@ constexpr double least_saving = 0.02;
 constexpr double of_idle_vectors = 0.1;
 /// What a config has to be better by than the rest where the tuner would not try it.
 constexpr double of_odd_config = 0.5;
-constexpr int most_vectors = 64;                     ///< that a thread may be asked to hold: more is never legal
-constexpr double of_unknown_base = 9;                ///< regret of a base that was not measured
-constexpr double cols_ratio = 1.42, rows_ratio = 2;  ///< of the two ends of a piece, at most
-
-/// How far the table reaches beyond the tuned shapes, as a factor.
-constexpr std::int64_t reach = 8;
-
-/// Ascending ends of intervals: each tuned extent alone, since it will be asked for again, and what lies between them
-/// and beyond cut into pieces of at most `ratio`.
-std::vector<std::int64_t> cut(const std::set<std::int64_t>& tuned, double ratio) {
-  std::set<std::int64_t> ends(tuned);
-  for (const auto extent : tuned)
-    if (extent > 1) ends.insert(extent - 1);
-  const auto between = [&](double low, double high) {
-    const int pieces = std::max(1, static_cast<int>(std::ceil(std::log(high / low) / std::log(ratio) - 1e-9)));
-    for (int i = 1; i <= pieces; ++i)
-      ends.insert(static_cast<std::int64_t>(std::llround(low * std::pow(high / low, double(i) / pieces))));
-  };
-  for (auto at = tuned.begin(); std::next(at) != tuned.end(); ++at)
-    between(static_cast<double>(*at), static_cast<double>(*std::next(at)));
-  const auto first = static_cast<double>(*tuned.begin()), last = static_cast<double>(*tuned.rbegin());
-  between(std::ceil(first / reach), first);
-  between(last, reach * last);
-  ends.insert(dispatch::grid_limit);
-  const auto limit = std::min<std::int64_t>(reach * *tuned.rbegin(), dispatch::grid_limit);
-  return {ends.begin(), ends.upper_bound(limit)};
-}
-
-double middle(std::int64_t first, std::int64_t last) {
-  return std::sqrt(static_cast<double>(std::max<std::int64_t>(first, 1)) * static_cast<double>(last));
-}
-
+constexpr int most_vectors = 64;       ///< that a thread may be asked to hold: more is never legal
+constexpr double of_unknown_base = 9;  ///< regret of a base that was not measured
 double octaves(double a, double b) { return std::abs(std::log2(a / b)); }
 
 /// A config by number, and what the rows add to it.
@@ -116,18 +88,12 @@ class Regions {
       const auto config = std::lower_bound(configs_.begin(), configs_.end(), k.config) - configs_.begin();
       candidates_[{static_cast<std::size_t>(config), k.vectors, k.ragged}].number = static_cast<int>(i);
     }
-    std::set<std::int64_t> cols, rows;
-    for (const auto& w : measured.workloads) {
-      if (w.shape.cols == 0 || w.shape.rows == 0) continue;
-      cols.insert(w.shape.cols), rows.insert(w.shape.rows);
-    }
-    if (cols.empty()) return;
-    table_.least_cols = (*cols.begin() + reach - 1) / reach;
-    table_.least_rows = (*rows.begin() + reach - 1) / reach;
-    const auto col_ends = cut(cols, cols_ratio), row_ends = cut(rows, rows_ratio);
+    const Plane plane = plane_of(measured);
+    if (plane.col_ends.empty()) return;
+    table_.least_cols = plane.least_cols, table_.least_rows = plane.least_rows;
     for (const bool ragged : {false, true}) {
-      if (measured.device) add_candidates(col_ends, ragged);
-      cut_plane(col_ends, row_ends, ragged);
+      add_candidates(plane.col_ends, ragged);
+      decide_on(plane, ragged);
     }
   }
 
@@ -145,6 +111,10 @@ class Regions {
   /// Each config with what it needs for the rows of each column of pieces.
   void add_candidates(const std::vector<std::int64_t>& col_ends, bool ragged) {
     for (std::size_t i = 0; i < configs_.size(); ++i) {
+      if (!measured_.device) {
+        candidates_[{i, 0, true}];
+        continue;
+      }
       if (!cuda::family_of(parsed_[i].algorithm)) continue;
       const auto& k = constants_[i];
       for (const auto cols : col_ends) {
@@ -155,10 +125,10 @@ class Regions {
     }
   }
 
-  void cut_plane(const std::vector<std::int64_t>& col_ends, const std::vector<std::int64_t>& row_ends, bool ragged) {
+  void decide_on(const Plane& plane, bool ragged) {
     const Predictor predictor(measured_, configs_);
     std::int64_t first_col = table_.least_cols;
-    for (const auto last_col : col_ends) {
+    for (const auto last_col : plane.col_ends) {
       const auto base = base_of(last_col);
       // Those that are in the table in any case come first: of the others only what is better than they can save.
       std::vector<AbleConfig> certain, possible;
@@ -178,23 +148,28 @@ class Regions {
         for (auto& a : *able) a.odd = !holds_all(Constraint::Kind::worth, false, a.config, usual);
       }
       std::int64_t first_row = table_.least_rows;
-      for (const auto last_row : row_ends) {
+      for (const auto last_row : plane.row_ends) {
         const double rows = middle(first_row, last_row);
         const auto place = predictor.place(rows, cols, ragged);
+        const auto* const inside = measured_inside(first_col, last_col, first_row, last_row, ragged);
+        const auto cost_of = [&](std::size_t config) {
+          const auto known = inside ? slowdown_at(*inside, configs_[config]) : std::nullopt;
+          return known ? *known : predictor.regret(place, config);
+        };
         Piece piece{ragged,
                     last_col,
                     last_row,
                     std::llround(cols),
                     std::llround(rows),
                     std::sqrt(place.most),
-                    base ? predictor.regret(place, *base) : of_unknown_base,
+                    base ? cost_of(*base) : of_unknown_base,
                     -1};
         double least = piece.cost;
         const auto most = workload(last_row, last_col, ragged),
                    typical = workload(piece.middle_row, piece.middle_col, ragged);
         for (const auto* able : {&certain, &possible})
           for (const auto& [config, odd, kernels] : *able) {
-            const double predicted = predictor.regret(place, config);
+            const double predicted = cost_of(config);
             if (predicted + kernels.front().first >= least) continue;
             if (!fits_rows(config, most)) continue;
             const double served =
@@ -211,6 +186,22 @@ class Regions {
       }
       first_col = last_col + 1;
     }
+  }
+
+  /// A place off the grid in this piece: of several the nearest to its middle.
+  const MeasuredWorkload* measured_inside(std::int64_t first_col, std::int64_t last_col, std::int64_t first_row,
+                                          std::int64_t last_row, bool ragged) const {
+    const MeasuredWorkload* nearest = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& w : measured_.workloads) {
+      if (w.swept || is_ragged(w, measured_.head.dtype) != ragged) continue;
+      const auto& [rows, cols, ld, off] = w.shape;
+      if (cols < first_col || cols > last_col || rows < first_row || rows > last_row) continue;
+      const double away = octaves(static_cast<double>(cols), middle(first_col, last_col)) +
+                          octaves(static_cast<double>(rows), middle(first_row, last_row));
+      if (away < least) least = away, nearest = &w;
+    }
+    return nearest;
   }
 
   /// The base of rows of this length, where any tuned shape has measured it.

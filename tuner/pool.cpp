@@ -146,4 +146,13 @@ TuneReport tune_with(std::vector<WorkerGroup>& groups, const std::string& databa
   return sum;
 }
 
+TuneReport plan_and_tune(std::vector<WorkerGroup>& groups, const std::string& database, const Planner& plan,
+                         const TuneSettings& settings, TuneObserver& observer, const std::atomic<bool>& interrupted) {
+  {
+    db::Database file = db::Database::open(database, db::Database::Mode::read_write);
+    for (WorkerGroup& group : groups) group.plan = plan(*group.devices.front(), file);
+  }
+  return tune_with(groups, database, settings, observer, interrupted);
+}
+
 }  // namespace rowtune

@@ -34,4 +34,9 @@ std::vector<WorkerGroup> start_workers(const std::vector<WorkerSettings>& settin
 TuneReport tune_with(std::vector<WorkerGroup>& groups, const std::string& database, TuneSettings settings,
                      TuneObserver& observer, const std::atomic<bool>& interrupted);
 
+/// The same on workers that go on to other plans: each group gets its own from its device and the database.
+using Planner = std::function<Plan(const Device&, db::Database&)>;
+TuneReport plan_and_tune(std::vector<WorkerGroup>& groups, const std::string& database, const Planner& plan,
+                         const TuneSettings& settings, TuneObserver& observer, const std::atomic<bool>& interrupted);
+
 }  // namespace rowtune

@@ -157,7 +157,10 @@ class Racing : public Strategy {
 class Auto : public Strategy {
  public:
   Auto(const std::vector<Config>& configs, const StrategyOptions& options)
-      : eligible_(options.eligible), most_(options.evaluations), order_(fair_order(configs, options.seed)) {
+      : eligible_(options.eligible),
+        most_(options.evaluations),
+        given_(options.given),
+        order_(fair_order(configs, options.seed)) {
     for (const Config& config : configs) points_.emplace_back(config);
     known_.resize(configs.size(), false);
     hinted_.resize(configs.size());
@@ -181,7 +184,7 @@ class Auto : public Strategy {
     known_[config] = true;
     ++evaluated_;
     const bool better = time_us && (!best_us_ || *time_us < (1 - worth_having) * *best_us_);
-    since_better_ = better ? 0 : since_better_ + 1;
+    since_better_ = better || evaluated_ <= given_ ? 0 : since_better_ + 1;
     if (time_us && (!best_us_ || *time_us < *best_us_)) best_us_ = time_us;
     for (std::size_t i = 0; i < points_.size(); ++i) {
       const double weight = own_weight * likeness(points_[i], points_[config]);
@@ -206,9 +209,9 @@ class Auto : public Strategy {
 
   std::size_t expected() const override {
     const auto share = [this](double of) { return static_cast<std::size_t>(of * static_cast<double>(points_.size())); };
-    if (most_) return static_cast<std::size_t>(*most_);
-    return std::max(
-        {share(has_hints_ ? 0.15 : 0.3), std::min<std::size_t>(least_evaluations, share(0.2)), std::size_t{2}});
+    if (most_) return given_ + static_cast<std::size_t>(*most_);
+    return given_ + std::max({share(has_hints_ ? 0.15 : 0.3), std::min<std::size_t>(least_evaluations, share(0.2)),
+                              std::size_t{2}});
   }
 
  private:
@@ -253,6 +256,7 @@ class Auto : public Strategy {
 
   std::vector<bool> eligible_;
   std::optional<int> most_;
+  std::size_t given_;               ///< evaluations that do not count
   std::vector<std::size_t> order_;  ///< ties of promise are tried in this order
   std::vector<Point> points_;
   std::vector<bool> known_;

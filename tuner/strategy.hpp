@@ -44,6 +44,7 @@ struct StrategyOptions {
   /// what is said at its class.
   std::optional<int> evaluations;
   std::vector<bool> eligible;  ///< of each config: false cannot be chosen, and auto leaves it out; empty: all may
+  std::size_t given = 0;       ///< auto: how many of the first reports are of configs that no strategy asked for
 };
 
 /// Throws UsageError naming the strategies. `configs` must outlive the strategy.

@@ -7,15 +7,16 @@
 namespace rowtune {
 namespace {
 
-StrategyOptions with(StrategyOptions options, const std::vector<bool>& eligible) {
-  options.eligible = eligible;
+StrategyOptions with(StrategyOptions options, const PlannedWorkload& planned) {
+  options.eligible = planned.eligible;
+  if (!planned.swept) options.given = planned.recorded.size();
   return options;
 }
 
 }  // namespace
 
 Sweep::Sweep(const PlannedWorkload& planned, const std::string& strategy, const StrategyOptions& options)
-    : planned_(planned), strategy_(make_strategy(strategy, planned.configs, with(options, planned.eligible))) {
+    : planned_(planned), strategy_(make_strategy(strategy, planned.configs, with(options, planned))) {
   for (std::size_t i = 0; i < planned.configs.size(); ++i) index_[planned.configs[i].name()] = i;
   queue_.push_back(planned.base);
 }

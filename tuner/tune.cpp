@@ -218,8 +218,9 @@ void Tuner::remember_neighbours(const Plan& plan) {
     query.device_limits = device_.info().limits;
     query.op = op;
     std::map<Workload, std::vector<Contender>> known;
+    const auto unswept = database_.unswept(query);  // too few configs to say what is good there
     for (const db::BestRow& row : database_.leaderboard(query))
-      if (row.rank > 0 && row.time_us)
+      if (row.rank > 0 && row.time_us && !unswept.contains({*query.device_model, *query.device_limits, row.workload()}))
         known[row.workload()].push_back({split_config_name(row.config), *row.time_us, 0, row.is_base});
     for (const auto& [workload, contenders] : known) queue_->learn(workload, contenders);
   }

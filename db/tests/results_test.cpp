@@ -165,6 +165,12 @@ TEST_F(ResultsTest, CoverageCountsAndKnowsTheSpace) {
   ASSERT_EQ(coverage.size(), 2u);
   EXPECT_FALSE(coverage[0].space_size.has_value());
   EXPECT_TRUE(coverage[1].has_ceiling);
+  const auto unswept = db.unswept();
+  ASSERT_EQ(unswept.size(), 1u);
+  EXPECT_EQ(unswept.begin()->workload.op, Operation::copy);
+  BestQuery query;
+  query.op = Operation::softmax;
+  EXPECT_TRUE(db.unswept(query).empty());
 }
 
 TEST_F(ResultsTest, TheBaseNamedLastIsTheBase) {

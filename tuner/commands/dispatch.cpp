@@ -1,4 +1,5 @@
-// rowtune dispatch: writes the tables and the header, looks a shape up in them, tells how good they are.
+// rowtune dispatch: writes the tables and the header, looks a shape up in them, tells how good they are, makes them
+// better.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include "kernels/device.hpp"
 #include "tuner/cli.hpp"
 #include "tuner/commands.hpp"
+#include "tuner/commands/dispatch_measure.hpp"
 #include "tuner/dispatch_evaluate.hpp"
 #include "tuner/dispatch_measured.hpp"
 #include "tuner/dispatch_table.hpp"
@@ -26,13 +28,14 @@ using reports::Style;
 
 CommandLine describe() {
   CommandLine line(
-      "dispatch", "dispatch --out DIR | --lookup RxC | --evaluate [options]",
+      "dispatch", "dispatch --out DIR | --lookup RxC | --evaluate | --refine [options]",
       "With --out: writes DIR/dispatch.json and, for GPUs, DIR/rowtune_dispatch.cuh: the fewest kernels that serve "
       "every tuned\nshape, with the evidence, and which of them to launch for shapes in between. With --lookup: which "
       "config to launch for\na shape, tuned or not, and how well the table matched: exact, near, or outside what was "
       "tuned. With --evaluate: what\nthe table's answers for shapes that it does not know cost, by leaving out each "
       "tuned shape in turn, by the times in\nanother database (--against), or by tuning shapes off the grid on a "
-      "device (--device).");
+      "device (--device). With --refine --device: measures on\nthat device what the answers for shapes that were not "
+      "tuned hang on, into the same database, so that the next table\nknows it.");
   line.add("Options")("out", po::value<std::string>()->value_name("DIR"), "the folder to write to, made if missing")(
       "lookup", po::value<std::string>()->value_name("RxC"), "the shape to look up; goes with --op and --dtype")(
       "op", po::value<std::string>()->value_name("OP"), "only this operation")(
@@ -45,17 +48,21 @@ CommandLine describe() {
                                 "a stand-in for a shape's winner may be this much slower, so that kernels are few")(
       "max-kernels", po::value<int>()->default_value(48)->value_name("N"),
       "kernels for one operation and dtype; where they are too few, the shapes that gain least go to the base");
-  line.add("Evaluation")("evaluate", po::bool_switch(), "the regret on shapes that were not tuned")(
+  line.add("Shapes that were not tuned")("evaluate", po::bool_switch(), "the regret on them")(
+      "refine", po::bool_switch(), "measure some of them, and what the answers for them are chosen from")(
       "against", po::value<std::string>()->value_name("FILE"),
       "judge the table by the shapes that were tuned in this database")(
       "device", po::value<std::string>()->value_name("DEVICE"),
-      "tune shapes off the grid on this device first, into the file of --against")(
-      "budget", po::value<std::string>()->default_value("5m")->value_name("TIME"), "for that");
+      "--evaluate: tune shapes off the grid on this device first, into the file of --against; --refine: measure on it")(
+      "budget", po::value<std::string>()->default_value("5m")->value_name("TIME"),
+      "for that, shared fairly by the tables");
   line.add_database();
   line.add_format();
   line.add_quiet();
   line.add_example("rowtune dispatch --out table", "write table/dispatch.json and table/rowtune_dispatch.cuh");
   line.add_example("rowtune dispatch --evaluate", "how good the table is for shapes that it does not know");
+  line.add_example("rowtune dispatch --refine --device cuda:0 --budget 10m",
+                   "make the answers for other shapes facts before a table is shipped");
   line.add_example("rowtune dispatch --op softmax --dtype bf16 --lookup 5000x1000", "what to launch for a shape");
   return line;
 }
@@ -119,44 +126,20 @@ std::vector<Trial> judge(const DispatchTables& tables, const std::vector<db::Bes
   return trials;
 }
 
-/// Tunes what the tables do not have, into a database of its own, which a second run continues.
-void tune_off_grid(const CommandLine& line, const DispatchTables& tables) {
-  const auto device = open_device(line.text("device"))->info();
-  for (const auto& table : tables.tables) {
-    if (table.device_model != device.model) continue;
-    std::vector<std::string> shapes;
-    for (const auto& shape : shapes_off_grid(table)) shapes.push_back(to_string(shape));
-    if (shapes.empty()) continue;
-    const std::string share = fmt::format(
-        "{}s",
-        std::max(1, static_cast<int>(parse_duration(line.text("budget")) / static_cast<double>(tables.tables.size()))));
-    std::vector<std::string> arguments{"--device", line.text("device"),
-                                       "--op",     to_string(table.op),
-                                       "--dtype",  to_string(table.dtype),
-                                       "--regime", to_string(table.regime),
-                                       "--shapes", fmt::format("{}", fmt::join(shapes, ",")),
-                                       "--budget", share,
-                                       "--db",     line.text("against"),
-                                       "--quiet"};
-    tell(fmt::format("tuning {} {}: {} shapes off the grid, {}", to_string(table.op), to_string(table.dtype),
-                     shapes.size(), share));
-    tune_command(arguments);
-  }
-}
-
 int evaluate(const CommandLine& line, Format format) {
   if (line.has("device") && !line.has("against"))
     throw UsageError("rowtune dispatch: --device tunes into a database of its own; name it with --against FILE");
   std::vector<Trial> trials;
   if (line.has("against")) {
     const auto tables = tables_from(line);
-    if (line.has("device")) tune_off_grid(line, tables);
+    if (line.has("device") && !tune_off_grid(line, tables)) return exit_interrupted;
     const auto other = db::Database::open(line.text("against"), db::Database::Mode::read_only);
     trials = judge(tables, other.leaderboard(query_from(line)));
   } else {
     if (line.has("table")) throw UsageError("rowtune dispatch: --evaluate asks a database; with --table say --against");
     const auto database = db::Database::open(line.database(), db::Database::Mode::read_only);
-    trials = leave_one_out(database.leaderboard(query_from(line)), settings_from(line));
+    const auto query = query_from(line);
+    trials = leave_one_out(measured_tables(database.leaderboard(query), database.unswept(query)), settings_from(line));
   }
   if (trials.empty())
     throw NotFoundError(fmt::format("nothing to judge by: {} has no two shapes of one operation and dtype",
@@ -253,10 +236,19 @@ int dispatch_command(const Arguments& arguments) {
   CommandLine line = describe();
   if (!line.parse(arguments)) return exit_done;
   const Format format = parse_format(line.text("format"));
-  const bool evaluating = line.get<bool>("evaluate");
-  if (line.has("out") + line.has("lookup") + evaluating != 1)
-    throw UsageError("rowtune dispatch: say one of --out DIR, --lookup RxC, --evaluate; see: rowtune help dispatch");
+  const bool evaluating = line.get<bool>("evaluate"), refining = line.get<bool>("refine");
+  if (line.has("out") + line.has("lookup") + evaluating + refining != 1)
+    throw UsageError(
+        "rowtune dispatch: say one of --out DIR, --lookup RxC, --evaluate, --refine; see: rowtune help dispatch");
   if (evaluating) return evaluate(line, format);
+  if (refining) {
+    if (!line.has("device")) throw UsageError("rowtune dispatch: --refine measures; say on what with --device DEVICE");
+    for (const char* other : {"table", "against"})
+      if (line.has(other))
+        throw UsageError(
+            fmt::format("rowtune dispatch: --{} does not go with --refine, which fills a database", other));
+    return refine_tables(line, query_from(line), settings_from(line), format);
+  }
   if (line.has("lookup")) return look_up(line, format);
   if (line.has("table"))
     throw UsageError("rowtune dispatch: --table goes with --lookup; a table is written from a database");

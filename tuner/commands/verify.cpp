@@ -80,8 +80,11 @@ std::vector<Trial> trials_of(const CommandLine& line, const WorkerMeasurer& work
   const auto dtypes = parse_dtypes(line.text("dtype"));
   query.top = 2;
   std::vector<Trial> trials;
+  // Places off the grid have no winners to verify, but the best of a few configs, unless one is asked for.
+  const auto unswept = query.shape ? std::set<db::DeviceWorkload>() : database.unswept(query);
   for (db::BestRow& row : database.best(query)) {
     const Workload workload = row.workload();
+    if (unswept.contains({row.device_model, row.device_limits, workload})) continue;
     if (std::find(ops.begin(), ops.end(), workload.op) == ops.end() ||
         std::find(dtypes.begin(), dtypes.end(), workload.dtype) == dtypes.end())
       continue;

@@ -41,6 +41,7 @@ class FakeDevice : public Device {
   /// us per launch of a config; `noise(n)` multiplies the n-th sample.
   std::map<std::string, double> times;
   double default_time = 10;
+  std::function<double(const Workload&, const std::string&)> time_of;  ///< of a config, where the shape matters
   std::function<double(const std::string&, int)> noise;
   std::map<std::string, Outcome> failures;
   std::set<std::string> too_big;                    ///< workloads whose buffers do not fit
@@ -62,7 +63,8 @@ class FakeDevice : public Device {
 
 class FakeKernel : public Kernel {
  public:
-  FakeKernel(FakeDevice& device, std::string config) : device_(device), config_(std::move(config)) {
+  FakeKernel(FakeDevice& device, const Workload& workload, std::string config)
+      : device_(device), workload_(workload), config_(std::move(config)) {
     fail_with({Outcome::compile_error, Outcome::launch_error});
   }
   KernelFacts facts() const override {
@@ -82,7 +84,9 @@ class FakeKernel : public Kernel {
     device_.clock += device_.seconds_per_sample;
     const int n = device_.samples[config_]++;
     const auto time = device_.times.find(config_);
-    const double us = time == device_.times.end() ? device_.default_time : time->second;
+    const double us = device_.time_of               ? device_.time_of(workload_, config_)
+                      : time == device_.times.end() ? device_.default_time
+                                                    : time->second;
     return us * (device_.noise ? device_.noise(config_, n) : 1);
   }
   void launch() override {}
@@ -95,6 +99,7 @@ class FakeKernel : public Kernel {
       if (failure->second == kind) throw ConfigFailure(kind, fmt::format("injected into {}", config_));
   }
   FakeDevice& device_;
+  Workload workload_;
   std::string config_;
 };
 
@@ -104,7 +109,7 @@ class FakeBench : public Bench {
   std::unique_ptr<Kernel> load(const Config& config) override {
     device_.loaded.push_back(to_string(workload_) + " " + config.name());
     if (device_.on_load) device_.on_load(device_.loaded.back());
-    return std::make_unique<FakeKernel>(device_, config.name());
+    return std::make_unique<FakeKernel>(device_, workload_, config.name());
   }
   std::int64_t launches_per_sample() const override { return 10; }
   std::int64_t bytes_in_rotation() const override { return 1 << 20; }
