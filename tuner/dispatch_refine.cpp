@@ -103,7 +103,11 @@ std::vector<Shape> places_off_grid(const MeasuredTable& measured, const Dispatch
 }
 
 Answers::Answers(const MeasuredTable& measured, const DispatchTable& table)
-    : measured_(measured), table_(table), view_(table), configs_(names_of(measured, table)), predictor_(measured, configs_) {
+    : measured_(measured),
+      table_(table),
+      view_(table),
+      configs_(names_of(measured, table)),
+      predictor_(measured, configs_) {
   for (const auto& kernel : table.kernels) in_table_.insert(kernel.config);
   for (const auto& w : measured.workloads)
     if (!w.swept) off_grid_[w.shape] = &w;

@@ -135,8 +135,7 @@ RefineReport refine(const db::Database& database, const Spaces& spaces, const Re
                     const Clock& now) {
   const double deadline = now() + settings.budget_seconds;
   std::vector<Refined> tables;
-  for (const auto& measured :
-       measured_tables(database.leaderboard(settings.only), database.unswept(settings.only)))
+  for (const auto& measured : measured_tables(database.leaderboard(settings.only), database.unswept(settings.only)))
     tables.emplace_back(database, spaces, settings, measured);
   if (tables.empty()) throw NotFoundError(fmt::format("{} has nothing tuned that could be refined", database.path()));
 

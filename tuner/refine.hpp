@@ -25,7 +25,7 @@ struct RefineSettings {
 struct RefinedTable {
   Operation op = Operation::softmax;
   Dtype dtype = Dtype::f32;
-  std::size_t changed = 0;         ///< answers that are others than without the places
+  std::size_t changed = 0;           ///< answers that are others than without the places
   std::vector<Trial> before, after;  ///< of the places, in the same order; without a time: not measured
 };
 
@@ -40,8 +40,8 @@ struct RefineReport {
 using MeasureWanted = std::function<TuneReport(const std::vector<WantedConfigs>&, double seconds)>;
 
 /// Rounds, each of one table, all of which get as much of the time as they want and none more than others that want it,
-/// until nothing is wanted any more, the time is spent or the measuring was interrupted. `say` hears a sentence a round. Throws
-/// NotFoundError where the database has no table for this.
+/// until nothing is wanted any more, the time is spent or the measuring was interrupted. `say` hears a sentence a
+/// round. Throws NotFoundError where the database has no table for this.
 RefineReport refine(const db::Database& database, const Spaces& spaces, const RefineSettings& settings,
                     const MeasureWanted& measure, const std::function<void(const std::string&)>& say,
                     const Clock& now = steady_seconds);

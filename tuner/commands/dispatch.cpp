@@ -55,7 +55,8 @@ CommandLine describe() {
       "device", po::value<std::string>()->value_name("DEVICE"),
       "--evaluate: tune shapes off the grid on this device first, into the file of --against; --refine: measure on it")(
       "budget", po::value<std::string>()->default_value("5m")->value_name("TIME"),
-      "for that, shared fairly by the tables");
+      "for that, shared fairly by the tables")("places", po::value<int>()->default_value(48)->value_name("N"),
+                                               "--refine: shapes for each table, those that matter most first");
   line.add_database();
   line.add_format();
   line.add_quiet();
@@ -247,6 +248,7 @@ int dispatch_command(const Arguments& arguments) {
       if (line.has(other))
         throw UsageError(
             fmt::format("rowtune dispatch: --{} does not go with --refine, which fills a database", other));
+    if (line.get<int>("places") < 1) throw UsageError("rowtune dispatch: --places must be at least 1");
     return refine_tables(line, query_from(line), settings_from(line), format);
   }
   if (line.has("lookup")) return look_up(line, format);

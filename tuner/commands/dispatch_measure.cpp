@@ -95,10 +95,10 @@ bool tune_off_grid(const CommandLine& line, const DispatchTables& tables) {
   return true;
 }
 
-int refine_tables(const CommandLine& line, const db::BestQuery& only, const DispatchSettings& settings,
-                  Format format) {
+int refine_tables(const CommandLine& line, const db::BestQuery& only, const DispatchSettings& settings, Format format) {
   const db::Database database = db::Database::open(line.database(), db::Database::Mode::read_only);
-  RefineSettings refine_settings{only, settings, parse_duration(line.text("budget"))};
+  RefineSettings refine_settings{only, settings, parse_duration(line.text("budget")),
+                                 static_cast<std::size_t>(line.get<int>("places"))};
   const std::string id = device_ids(line.text("device")).front();
   const DeviceInfo here = open_device(id)->info();
   refine_settings.only.device_model = here.model, refine_settings.only.device_limits = here.limits;

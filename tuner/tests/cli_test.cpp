@@ -35,37 +35,45 @@ TEST_P(Refusals, ExitCodeAndASentence) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cli, Refusals,
-    testing::Values(Refusal{"WrongFlag", "tune --nonsense", 2, {"--nonsense", "help tune"}},
-                    Refusal{"MisspeltFlag", "tune --shape 4x4", 2, {"did you mean --shapes"}},
-                    Refusal{"AbbreviatedFlag", "best --dty f32", 2, {"--dty"}},
-                    Refusal{"FlagWithoutValue", "best --op", 2, {"op"}},
-                    Refusal{"StrayWord", "tune softmax", 2, {"softmax"}},
-                    Refusal{"UnknownStrategyToReplay", "replay --strategy clever", 2, {"clever", "auto"}},
-                    Refusal{"WorkersWithoutLauncher", "tune --workers 2 --device cpu", 2, {"--launcher"}},
-                    Refusal{"UnknownObjective", "tune --objective money", 2, {"money", "energy"}},
-                    Refusal{"UnknownCommand", "tuna", 2, {"tuna", "did you mean tune"}},
-                    Refusal{"UnknownOperation", "best --op nope --dtype f32 --shape 4x4", 2, {"nope", "rmsnorm"}},
-                    Refusal{"UnknownDtype", "tune --dtype f8", 2, {"f8", "bf16"}},
-                    Refusal{"UnknownRegime", "tune --regime hot", 2, {"hot", "overlapped"}},
-                    Refusal{"UnknownStrategy", "tune --strategy clever", 2, {"clever", "exhaustive"}},
-                    Refusal{"UnknownFormat", "devices --format xml", 2, {"xml", "csv"}},
-                    Refusal{"UnknownDevice", "tune --device tpu", 2, {"tpu", "cuda:N"}},
-                    Refusal{"NegativeShape", "space --op softmax --dtype f32 --shape 0x-3", 2, {"0x-3", "-3"}},
-                    Refusal{"NegativeShapes", "tune --shapes 0x-3", 2, {"0x-3"}},
-                    Refusal{"EmptyShape", "tune --shapes 0x5", 2, {"nothing to time"}},
-                    Refusal{"UnknownPreset", "tune --shapes quik", 2, {"quik", "llm"}},
-                    Refusal{"BadBudget", "tune --budget soon", 2, {"soon", "10m"}},
-                    Refusal{"BadTop", "best --top 0", 2, {"--top"}},
-                    Refusal{"BadTopWord", "best --top many", 2, {"many"}},
-                    Refusal{"MissingOption", "run --op softmax --dtype f32 --shape 4x4", 2, {"--config", "help run"}},
-                    Refusal{"UnknownConfig",
-                            "run --device cpu --op softmax --dtype f32 --shape 4x4 --config nonsense.b1",
-                            2,
-                            {"nonsense"}},
-                    Refusal{"NeitherOutNorLookup", "dispatch", 2, {"--out", "--lookup"}},
-                    Refusal{"MissingDatabase", "best --db nowhere/x.db", 3, {"nowhere/x.db"}},
-                    Refusal{"PlaceThatCannotBeWritten", small_tune + " --db /proc/rowtune.db", 3, {"/proc/rowtune.db"}},
-                    Refusal{"UnreadableReportPath", "report --db nowhere.db --out r.md", 3, {"nowhere.db"}}),
+    testing::Values(
+        Refusal{"WrongFlag", "tune --nonsense", 2, {"--nonsense", "help tune"}},
+        Refusal{"MisspeltFlag", "tune --shape 4x4", 2, {"did you mean --shapes"}},
+        Refusal{"AbbreviatedFlag", "best --dty f32", 2, {"--dty"}}, Refusal{"FlagWithoutValue", "best --op", 2, {"op"}},
+        Refusal{"StrayWord", "tune softmax", 2, {"softmax"}},
+        Refusal{"UnknownStrategyToReplay", "replay --strategy clever", 2, {"clever", "auto"}},
+        Refusal{"WorkersWithoutLauncher", "tune --workers 2 --device cpu", 2, {"--launcher"}},
+        Refusal{"UnknownObjective", "tune --objective money", 2, {"money", "energy"}},
+        Refusal{"UnknownCommand", "tuna", 2, {"tuna", "did you mean tune"}},
+        Refusal{"UnknownOperation", "best --op nope --dtype f32 --shape 4x4", 2, {"nope", "rmsnorm"}},
+        Refusal{"UnknownDtype", "tune --dtype f8", 2, {"f8", "bf16"}},
+        Refusal{"UnknownRegime", "tune --regime hot", 2, {"hot", "overlapped"}},
+        Refusal{"UnknownStrategy", "tune --strategy clever", 2, {"clever", "exhaustive"}},
+        Refusal{"UnknownFormat", "devices --format xml", 2, {"xml", "csv"}},
+        Refusal{"UnknownDevice", "tune --device tpu", 2, {"tpu", "cuda:N"}},
+        Refusal{"NegativeShape", "space --op softmax --dtype f32 --shape 0x-3", 2, {"0x-3", "-3"}},
+        Refusal{"NegativeShapes", "tune --shapes 0x-3", 2, {"0x-3"}},
+        Refusal{"EmptyShape", "tune --shapes 0x5", 2, {"nothing to time"}},
+        Refusal{"UnknownPreset", "tune --shapes quik", 2, {"quik", "llm"}},
+        Refusal{"BadBudget", "tune --budget soon", 2, {"soon", "10m"}}, Refusal{"BadTop", "best --top 0", 2, {"--top"}},
+        Refusal{"BadTopWord", "best --top many", 2, {"many"}},
+        Refusal{"MissingOption", "run --op softmax --dtype f32 --shape 4x4", 2, {"--config", "help run"}},
+        Refusal{"UnknownConfig",
+                "run --device cpu --op softmax --dtype f32 --shape 4x4 --config nonsense.b1",
+                2,
+                {"nonsense"}},
+        Refusal{"NeitherOutNorLookup", "dispatch", 2, {"--out", "--lookup"}},
+        Refusal{"RefineWithoutDevice", "dispatch --refine", 2, {"--device", "--refine"}},
+        Refusal{"RefineAndOut", "dispatch --refine --device cpu --out d", 2, {"--refine", "--out"}},
+        Refusal{"RefineATable", "dispatch --refine --device cpu --table t.json", 2, {"--table"}},
+        Refusal{"NoPlaces", "dispatch --refine --device cpu --places 0", 2, {"--places"}},
+        Refusal{"RefineWithoutDatabase", "dispatch --refine --device cpu --db nowhere/x.db", 3, {"nowhere"}},
+        Refusal{"RefineOnAnotherDevice",
+                "dispatch --refine --device cpu --db " ROWTUNE_SAMPLE,
+                1,
+                {"H200", "nothing for", "rowtune tune"}},
+        Refusal{"MissingDatabase", "best --db nowhere/x.db", 3, {"nowhere/x.db"}},
+        Refusal{"PlaceThatCannotBeWritten", small_tune + " --db /proc/rowtune.db", 3, {"/proc/rowtune.db"}},
+        Refusal{"UnreadableReportPath", "report --db nowhere.db --out r.md", 3, {"nowhere.db"}}),
     [](const auto& refusal) { return refusal.param.name; });
 
 TEST_F(Cli, HelpTeachesTheThreeJobs) {
@@ -143,6 +151,10 @@ TEST_F(Cli, AReadOnlyDatabaseIsRefusedForTuningAndFineForReading) {
   if (tuned.code == 126 || tuned.code == 127) GTEST_SKIP() << "another user cannot run the program where it was built";
   EXPECT_EQ(tuned.code, 3);
   EXPECT_NE(tuned.err.find("t.db"), std::string::npos) << tuned.err;
+  EXPECT_EQ(read_file(folder_ / "t.db"), before);
+  const Result refined = run_powerless("dispatch --refine --device cpu --regime warm --db t.db");
+  EXPECT_EQ(refined.code, 3);
+  EXPECT_NE(refined.err.find("t.db"), std::string::npos) << refined.err;
   EXPECT_EQ(read_file(folder_ / "t.db"), before);
   const Result best = run_powerless("best --regime all --db t.db");
   EXPECT_EQ(best.code, 0) << best.err;
@@ -237,6 +249,45 @@ TEST_F(Cli, EvaluatesTheSampleByLeavingShapesOut) {
   for (const char* word : {"regret", "place", "between", "beyond"})
     EXPECT_NE(result.out.find(word), std::string::npos) << word << "\n" << result.out;
   EXPECT_GT(std::count(result.out.begin(), result.out.end(), '\n'), 10) << result.out;
+}
+
+TEST_F(Cli, RefineMeasuresOffTheGridOnceAndLeavesTheRestAlone) {
+  ASSERT_EQ(run(small_tune + " --db t.db --quiet").code, 0);
+  const std::int64_t tuned = measurements("t.db");
+  const std::string refine = "dispatch --refine --device cpu --regime warm --places 4 --budget 20s --db t.db";
+  const Result first = run(refine + " --format json");
+  ASSERT_EQ(first.code, 0) << first.err;
+  const std::int64_t refined = measurements("t.db");
+  EXPECT_GT(refined, tuned);
+  EXPECT_NE(first.err.find("softmax f32, round 1: "), std::string::npos) << first.err;
+  const auto table = nlohmann::json::parse(first.out).at(0);
+  for (const char* key : {"op", "dtype", "shapes", "measured", "changed", "old_p95", "new_p95"})
+    EXPECT_TRUE(table.contains(key)) << key;
+  EXPECT_EQ(table.at("shapes"), 4);
+
+  const Result again = run(refine);
+  EXPECT_EQ(again.code, 0) << again.err;
+  if (first.err.find("the budget is spent") == std::string::npos) {
+    EXPECT_EQ(measurements("t.db"), refined) << again.err;
+    EXPECT_NE(again.err.find("0 results"), std::string::npos) << again.err;
+  }
+  const Result verified = run("verify --device cpu --regime warm --db t.db --margin 0.5");
+  EXPECT_NE(verified.err.find("2 winners timed again"), std::string::npos) << verified.err;
+  const Result table_written = run("dispatch --regime warm --db t.db --out d");
+  EXPECT_NE(table_written.out.find("1 shapes"), std::string::npos) << table_written.out;
+}
+
+TEST_F(Cli, RefineThatIsInterruptedSavesWhatItHas) {
+  ASSERT_EQ(run(small_tune + " --db t.db --quiet").code, 0);
+  const std::int64_t tuned = measurements("t.db");
+  const pid_t child = start("dispatch --refine --device cpu --regime warm --db t.db");
+  ASSERT_TRUE(wait_for_measurements("t.db", tuned + 3));
+  kill(child, SIGINT);
+  const Result result = finish(child);
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_NE(result.err.find("saved in t.db"), std::string::npos) << result.err;
+  EXPECT_GE(measurements("t.db"), tuned + 3);
+  EXPECT_EQ(integrity("t.db"), "ok");
 }
 
 TEST_F(Cli, VerifyTimesTheWinnersAgainAndCompareSaysHowTwoTunesAgree) {
