@@ -40,12 +40,12 @@ reports::Sheet sheet_of(const RefineReport& report, Format format) {
                  column("shapes", "shapes", Style::count),
                  column("measured", "answers measured", Style::count),
                  column("changed", "changed", Style::count),
-                 column("old_median", "before: median"),
-                 column("old_p95", "95 %"),
-                 column("old_worst", "worst"),
-                 column("new_median", "now: median"),
-                 column("new_p95", "95 %"),
-                 column("new_worst", "worst")};
+                 column("old_median", "old median"),
+                 column("old_p95", "old 95 %"),
+                 column("old_worst", "old worst"),
+                 column("new_median", "new median"),
+                 column("new_p95", "new 95 %"),
+                 column("new_worst", "new worst")};
   const auto regret = [&](const std::optional<double>& value) {
     if (!value) return Cell();
     return format == Format::table ? Cell(fmt::format("{:.1f} %", 100 * *value)) : Cell(*value);

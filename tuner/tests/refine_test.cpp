@@ -232,6 +232,23 @@ TEST_F(Refine, AutoSearchesAPlaceAsIfNobodyHadBeenThere) {
   EXPECT_EQ(tune({softmax(16, 256), softmax(1024, 4096)}).measured, 0u) << "what was tuned is as it was";
 }
 
+TEST_F(Refine, PlacesGiveNoHintsToASearch) {
+  tune_grid();
+  database_.reset();  // so that the file is whole
+  std::filesystem::copy_file(folder_ / "t.db", folder_ / "other.db");
+  const auto order_of_a_search = [&](bool refined) {
+    database_.emplace(
+        db::Database::open((folder_ / (refined ? "t.db" : "other.db")).string(), db::Database::Mode::read_write));
+    if (refined) refine_now();
+    device_.loaded.clear();
+    tune({softmax(100, 1000)}, "auto");
+    return device_.loaded;
+  };
+  const auto without = order_of_a_search(false);
+  EXPECT_FALSE(without.empty());
+  EXPECT_EQ(order_of_a_search(true), without);
+}
+
 TEST_F(Refine, ADeviceThatIsNotThereIsNotFound) {
   tune_grid();
   settings_.only.device_model = "Fake 2";
