@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "kernels/cuda/known_devices.hpp"
 #include "tuner/dispatch_refine.hpp"
 #include "tuner/identity.hpp"
 #include "tuner/tests/fake_device.hpp"
@@ -25,6 +26,17 @@ double landscape(const Workload& w, const std::string& config) {
                           : config == "slow.b32.v1"  ? 3.0
                                                      : 2.0;
   return 5 * slowdown * std::max(1.0, static_cast<double>(w.shape.rows) * cols / 1e5);
+}
+
+/// As if of a GPU: each algorithm has columns that suit it, each length of rows threads that do.
+double gpu_landscape(const Workload& w, const std::string& name) {
+  const Config config = split_config_name(name);
+  const double cols = std::log2(static_cast<double>(w.shape.cols));
+  const double suits = config.algorithm == "lanes" ? 7 : config.algorithm == "block" ? 12 : 15;
+  const double threads = std::log2(config.block_size());
+  const double slowdown = 0.1 * std::abs(cols - suits) + 0.15 * std::abs(threads - std::min(10.0, cols - 4)) +
+                          0.01 * static_cast<double>(name.size() % 7);
+  return (2 + 1e-5 * static_cast<double>(w.shape.rows * w.shape.cols)) * (1 + slowdown);
 }
 
 class NoOne : public TuneObserver {};
@@ -49,7 +61,7 @@ class Refine : public testing::Test {
   TuneReport tune(const std::vector<Workload>& workloads, const std::string& strategy = "exhaustive") {
     TuneSettings settings;
     settings.strategy = strategy;
-    return run(make_plan(workloads, device_, fake_spaces(), *database_), settings);
+    return run(make_plan(workloads, device_, spaces_, *database_), settings);
   }
   /// The corners of a plane.
   void tune_grid(Dtype dtype = Dtype::bf16) {
@@ -62,12 +74,12 @@ class Refine : public testing::Test {
     device_.loaded.clear();
     said_.clear();
     return refine(
-        *database_, fake_spaces(), settings_,
+        *database_, spaces_, settings_,
         [this](const std::vector<WantedConfigs>& wanted, double seconds) {
           TuneSettings settings;
           settings.budget_seconds = seconds;
           settings.finals = false;
-          return run(make_plan(wanted, device_, fake_spaces(), *database_), settings);
+          return run(make_plan(wanted, device_, spaces_, *database_), settings);
         },
         [this](const std::string& sentence) { said_.push_back(sentence); }, [this] { return device_.clock; });
   }
@@ -80,6 +92,7 @@ class Refine : public testing::Test {
   }
 
   FakeDevice device_;
+  Spaces spaces_ = fake_spaces();
   DeviceMeasurer measurer_{device_, [this] { return device_.clock; }};
   std::filesystem::path folder_;
   std::optional<db::Database> database_;
@@ -247,6 +260,31 @@ TEST_F(Refine, PlacesGiveNoHintsToASearch) {
   const auto without = order_of_a_search(false);
   EXPECT_FALSE(without.empty());
   EXPECT_EQ(order_of_a_search(true), without);
+}
+
+TEST_F(Refine, TablesOfAGpuKeepTheirKernelsLegalAndFew) {
+  device_.edit() = cuda::known_device(90);
+  cuda::describe_limits(device_.edit());
+  device_.edit().peak_gbps = 0;
+  device_.time_of = gpu_landscape;
+  spaces_ = Spaces::of(device_.info());
+  std::vector<Workload> workloads;
+  for (const int rows : {16, 4096})
+    for (const int cols : {128, 1024, 16384}) workloads.push_back(softmax(rows, cols));
+  tune(workloads, "auto");
+  const auto before = dispatch_tables(*database_).tables.at(0);
+  const RefineReport report = refine_now();
+  const auto after = dispatch_tables(*database_).tables.at(0);
+  EXPECT_EQ(after.entries.size(), before.entries.size());
+  EXPECT_LE(after.kernels.size(), 48u);
+  const auto& table = report.tables.at(0);
+  const auto old_answers = summarise(table.before), new_answers = summarise(table.after);
+  EXPECT_EQ(new_answers.unmeasured, 0);
+  EXPECT_LT(new_answers.p95.value(), 0.05);
+  EXPECT_LE(new_answers.median.value(), old_answers.median.value());
+  for (const Trial& trial : table.after)
+    EXPECT_NO_THROW(parse_config(trial.config, softmax(trial.shape.rows, trial.shape.cols), device_.info()));
+  EXPECT_EQ(refine_now().measured, 0u);
 }
 
 TEST_F(Refine, ADeviceThatIsNotThereIsNotFound) {
